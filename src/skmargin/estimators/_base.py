@@ -1,0 +1,167 @@
+"""What every estimator shares: checked input, encoded labels, exact weights, scores turned into labels."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+
+class Problem(NamedTuple):
+    """Training data as every solver takes it: rows of weight zero are gone, labels are 0..k-1.
+
+    ``kept`` holds the positions of the remaining rows in the data that the user gave.
+    """
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray
+    n_classes: int
+    kept: np.ndarray
+
+
+class MarginClassifier(ClassifierMixin, BaseEstimator):
+    """Base of all classifiers here.  A subclass gives ``fit`` and ``_scores`` (one column a class)."""
+
+    _accept_sparse: Any = "csr"
+
+    def _check_problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+        """Check and encode the training data; set ``classes_`` and ``n_features_in_``."""
+        X, y = validate_data(
+            self, X, y, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C", accept_large_sparse=True
+        )
+        check_classification_targets(y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self.classes_, codes, weight, kept = encode_labels(y, weight, getattr(self, "class_weight", None))
+        k = len(self.classes_)
+        if k < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes in y (rows of weight 0 do not count), got only the class {self.classes_[0]!r}."
+            )
+        if len(kept) < X.shape[0]:
+            X = X[kept]
+        if sparse.issparse(X):
+            X = canonical_csr(X)
+        return Problem(X, codes, weight, k, kept)
+
+    def _check_predict(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(
+            self, X, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C", accept_large_sparse=True, reset=False
+        )
+
+    @abstractmethod
+    def _scores(self, X: Any) -> np.ndarray:
+        """Scores of checked rows, one column a class; for two classes one column (``score_1 - score_0``)."""
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            One column for each class in the order of ``classes_``; with two classes a single column, positive
+            where the second class wins.
+        """
+        scores = self._scores(self._check_predict(X))
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class with the largest score.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to classify.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            One of ``classes_`` for each row.
+        """
+        scores = self.decision_function(X)
+        winner = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[winner]
+
+    def _warn_not_converged(self, reached: float, quantity: str = "relative duality gap") -> None:
+        warnings.warn(
+            f"{type(self).__name__} stopped at max_iter={self.max_iter} with a {quantity} of {reached:.2e} instead of "
+            f"tol={self.tol:.2e}. Increase max_iter or tol, or scale the features.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def encode_labels(
+    y: np.ndarray, weight: np.ndarray, class_weight: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Drop the rows of weight zero, number the classes that remain, and fold the class weights in.
+
+    Returns the classes, their codes for the rows kept, the weights of these rows, and which rows were kept.
+    """
+    kept = np.flatnonzero(weight > 0)
+    if len(kept) == 0:
+        raise ValueError("sample_weight is zero for every row: nothing is left to fit.")
+    y, weight = y[kept], weight[kept]
+    classes, codes = np.unique(y, return_inverse=True)
+    if class_weight is not None:
+        if isinstance(class_weight, dict):
+            absent = [c for c in class_weight if c not in classes.tolist()]
+            class_weight = {c: w for c, w in class_weight.items() if c not in absent}
+            bad = {c: w for c, w in class_weight.items() if not w > 0}
+            if bad:
+                raise ValueError(f"class_weight must be positive for every class, got {bad}.")
+        if isinstance(class_weight, str):  # "balanced", on weighted counts: integer weights equal repeated rows
+            mass = np.bincount(codes, weights=weight)
+            per_class = weight.sum() / (len(classes) * mass)
+        else:
+            per_class = compute_class_weight(class_weight, classes=classes, y=y)
+        weight = weight * per_class[codes]
+    return classes, codes.astype(np.int32), weight, kept
+
+
+def canonical_csr(X: Any) -> Any:
+    """CSR with sorted indices, no duplicates and one index type, as the core reads it; a copy only where needed."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if X.indptr.dtype != X.indices.dtype:
+        wide = np.result_type(X.indptr.dtype, X.indices.dtype)
+        X = sparse.csr_array((X.data, X.indices.astype(wide), X.indptr.astype(wide)), shape=X.shape)
+    return X
+
+
+class LinearScores:
+    """Scores of a linear machine: ``coef_`` is one row a class (a single row for two classes)."""
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+
+    def _set_linear(self, W: np.ndarray, b: np.ndarray) -> None:
+        """Publish class vectors ``W`` (k, d) and intercepts ``b`` (k,), with one row for two classes."""
+        if len(W) == 2:
+            W, b = W[1:] - W[:1], b[1:] - b[:1]
+        self.coef_, self.intercept_ = np.ascontiguousarray(W), np.array(b)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        scores = X @ self.coef_.T
+        scores += self.intercept_
+        return scores
