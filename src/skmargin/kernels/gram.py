@@ -1,0 +1,193 @@
+"""Gram matrices of every kernel, dense or sparse rows, in one block of memory.
+
+=============  ==============================================
+``linear``     ``x'z``
+``rbf``        ``exp(-gamma ||x - z||^2)``
+``poly``       ``(gamma x'z + coef0) ** degree``
+``sigmoid``    ``tanh(gamma x'z + coef0)``
+``laplacian``  ``exp(-gamma ||x - z||_1)``
+``precomputed``  the rows given are kernel rows already
+callable       ``kernel(X, Z)`` gives the matrix
+=============  ==============================================
+
+The product of the rows is written straight into the result and transformed there, block by block while the block is
+in the cache: nothing of the size of the result is allocated besides the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import manhattan_distances
+
+KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
+Kernel = str | Callable[[Any, Any], Any]
+
+BLOCK = 1 << 17  # numbers in one block: half of a common second-level cache in float64
+
+
+def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Slices of rows with about ``BLOCK`` numbers each."""
+    step = max(1, BLOCK // max(1, n_columns))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None = None, kernel: Kernel = "rbf") -> float:
+    """Kernel width as a number: ``"scale"`` is ``1 / (d var(X))``, ``"auto"`` is ``1 / d``.
+
+    The variance counts a row of weight two twice, so that weights equal repeated rows.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if kernel not in ("rbf", "poly", "sigmoid", "laplacian"):
+        return 1.0  # not used by the kernel
+    d = X.shape[1]
+    if gamma == "auto":
+        return 1.0 / d
+    if gamma != "scale":
+        raise ValueError(f"gamma must be 'scale', 'auto' or a number, got {gamma!r}.")
+    p = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+    if sparse.issparse(X):
+        mean = float((X.T @ p).sum()) / d
+        variance = float((X.multiply(X).T @ p).sum()) / d - mean**2
+    else:
+        mean = float((p @ X).sum()) / d
+        variance = float(sum(p[rows] @ ((X[rows] - mean) ** 2).sum(axis=1) for rows in row_blocks(*X.shape))) / d
+    return 1.0 / (d * variance) if variance > 0 else 1.0
+
+
+def inner_products(X: Any, Z: Any | None, dtype: Any) -> np.ndarray:
+    """``X Z'`` as a dense matrix (``Z`` is ``X`` where it is None: then exactly symmetric)."""
+    Z = X if Z is None else Z
+    if sparse.issparse(X) or sparse.issparse(Z):
+        out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
+        transposed = sparse.csc_array(Z.T) if sparse.issparse(Z) else Z.T
+        for rows in row_blocks(*out.shape):
+            product = X[rows] @ transposed
+            out[rows] = product.toarray() if sparse.issparse(product) else product
+        return out
+    X, Z = np.asarray(X, dtype=dtype), np.asarray(Z, dtype=dtype) if Z is not X else np.asarray(X, dtype=dtype)
+    return X @ Z.T
+
+
+def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None) -> np.ndarray:
+    """``||x_i - z_j||^2`` for all pairs of rows, never negative, exactly 0 on the diagonal where ``Z`` is None.
+
+    Dense rows are centred first, which changes no distance and saves the digits that a common offset would cost.
+    """
+    dtype = np.dtype(dtype or X.dtype)
+    same = Z is None
+    if not sparse.issparse(X) and not sparse.issparse(Z):
+        X = np.asarray(X, dtype=dtype)
+        Z = X if same else np.asarray(Z, dtype=dtype)
+        centre = Z.mean(axis=0, dtype=np.float64).astype(dtype)
+        X = X - centre
+        Z = X if same else Z - centre
+    else:
+        Z = X if same else Z
+    a, b = _squared_norms(X, dtype), _squared_norms(Z, dtype)
+    D = inner_products(X, None if same else Z, dtype)
+    for rows in row_blocks(*D.shape):
+        block = D[rows]
+        block *= -2
+        block += a[rows, None] + b  # the sum first: the same rounding above and below the diagonal
+        np.maximum(block, 0, out=block)
+    if same:
+        np.fill_diagonal(D, 0)
+    return D
+
+
+def _squared_norms(X: Any, dtype: np.dtype) -> np.ndarray:
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(dtype)
+    return np.einsum("ij,ij->i", X, X)
+
+
+def rbf_from_distances(D: np.ndarray, gamma: float, out: np.ndarray | None = None) -> np.ndarray:
+    """``exp(-gamma D)``; ``out`` may be ``D`` itself."""
+    out = np.empty_like(D) if out is None else out
+    scale = D.dtype.type(-gamma)
+    for rows in row_blocks(*D.shape):
+        np.multiply(D[rows], scale, out=out[rows])
+        np.exp(out[rows], out=out[rows])
+    return out
+
+
+def gram(
+    X: Any,
+    Z: Any | None = None,
+    kernel: Kernel = "rbf",
+    gamma: float = 1.0,
+    degree: float = 3,
+    coef0: float = 0.0,
+    dtype: Any = None,
+) -> np.ndarray:
+    """Matrix of the kernel between the rows of ``X`` and of ``Z`` (of ``X`` with itself where ``Z`` is None).
+
+    Parameters
+    ----------
+    X, Z : {ndarray, sparse matrix} of shape (n, d) and (m, d)
+        Rows.  For ``"precomputed"``, ``X`` holds the kernel rows and ``Z`` is not used.
+    kernel : str or callable
+        One of ``KERNELS``, or a function of ``X`` and ``Z``.
+    gamma, degree, coef0 : float
+        Parameters of the kernel, numbers (see `resolve_gamma`).
+    dtype : dtype, default=None
+        Of the computation and of the result; by default that of ``X``.
+
+    Returns
+    -------
+    K : ndarray of shape (n, m)
+    """
+    dtype = np.dtype(dtype or X.dtype)
+    if kernel == "precomputed":
+        return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=dtype)
+    if callable(kernel):
+        K = np.asarray(kernel(X, X if Z is None else Z), dtype=dtype)
+        wanted = (X.shape[0], (X if Z is None else Z).shape[0])
+        if K.shape != wanted:
+            raise ValueError(f"The kernel function must give a matrix of shape {wanted}, got {K.shape}.")
+        return K
+    if kernel == "rbf":
+        D = squared_distances(X, Z, dtype)
+        return rbf_from_distances(D, gamma, out=D)
+    if kernel == "laplacian":
+        D = np.empty((X.shape[0], (X if Z is None else Z).shape[0]), dtype=dtype)
+        for rows in row_blocks(*D.shape):
+            D[rows] = manhattan_distances(X[rows], X if Z is None else Z)
+        return rbf_from_distances(D, gamma, out=D)
+    K = inner_products(X, Z, dtype)
+    if kernel == "linear":
+        return K
+    if kernel not in ("poly", "sigmoid"):
+        raise ValueError(f"kernel must be one of {KERNELS} or a function, got {kernel!r}.")
+    for rows in row_blocks(*K.shape):
+        block = K[rows]
+        block *= dtype.type(gamma)
+        block += dtype.type(coef0)
+        if kernel == "poly":
+            np.power(block, degree, out=block)
+        else:
+            np.tanh(block, out=block)
+    return K
+
+
+def gram_diagonal(
+    X: Any, kernel: Kernel = "rbf", gamma: float = 1.0, degree: float = 3, coef0: float = 0.0
+) -> np.ndarray:
+    """``K(x_i, x_i)`` for every row, without the matrix (``"precomputed"``: the diagonal of the square ``X``)."""
+    if kernel in ("rbf", "laplacian"):
+        return np.ones(X.shape[0], dtype=X.dtype)
+    if kernel == "precomputed":
+        return np.asarray(X.diagonal())
+    if callable(kernel):
+        return np.array([np.asarray(kernel(X[i : i + 1], X[i : i + 1])).item() for i in range(X.shape[0])])
+    squares = _squared_norms(X, X.dtype)
+    if kernel == "linear":
+        return squares
+    products = gamma * squares + coef0
+    return products**degree if kernel == "poly" else np.tanh(products)

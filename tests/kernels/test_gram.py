@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.svm import SVC
+
+from skmargin.kernels.gram import gram, gram_diagonal, resolve_gamma, squared_distances
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((70, 5))
+Z = rng.standard_normal((40, 5))
+PARAMETERS = {
+    "linear": {},
+    "rbf": {"gamma": 0.3},
+    "poly": {"gamma": 0.3, "degree": 2, "coef0": 1.0},
+    "sigmoid": {"gamma": 0.1, "coef0": 0.5},
+    "laplacian": {"gamma": 0.3},
+}
+
+
+@pytest.mark.parametrize("kernel", PARAMETERS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+def test_equals_scikit_learn(kernel, dtype, container):
+    A, B = container(X.astype(dtype)), container(Z.astype(dtype))
+    wanted = pairwise_kernels(X, Z, metric=kernel, **PARAMETERS[kernel])
+    K = gram(A, B, kernel, **PARAMETERS[kernel])
+    assert K.dtype == dtype
+    assert_allclose(K, wanted, rtol=0, atol=1e-12 if dtype == np.float64 else 2e-5)
+    assert_allclose(gram(A, A, kernel, **PARAMETERS[kernel]), gram(A, None, kernel, **PARAMETERS[kernel]), atol=2e-5)
+
+
+@pytest.mark.parametrize("kernel", PARAMETERS)
+def test_itself_is_symmetric_and_diagonal_agrees(kernel):
+    K = gram(X, None, kernel, **PARAMETERS[kernel])
+    assert_array_equal(K, K.T)
+    assert_allclose(gram_diagonal(X, kernel, **PARAMETERS[kernel]), K.diagonal(), rtol=1e-12)
+
+
+def test_callable_and_precomputed():
+    K = gram(X, Z, lambda A, B: A @ B.T)
+    assert_allclose(K, X @ Z.T)
+    assert_array_equal(gram(K, None, "precomputed"), K)
+    with pytest.raises(ValueError, match="shape"):
+        gram(X, Z, lambda A, B: A)
+    with pytest.raises(ValueError, match="kernel must be"):
+        gram(X, Z, "cosine")
+
+
+def test_distances_survive_an_offset_and_duplicates():
+    far = X.astype(np.float32) + 1000
+    exact = ((far[:, None].astype(float) - far[None].astype(float)) ** 2).sum(axis=2)
+    assert_allclose(squared_distances(far), exact, atol=1e-4)
+    twice = np.vstack([X, X])
+    D = squared_distances(twice)
+    assert (D >= 0).all()
+    assert_allclose(D[:70, 70:].diagonal(), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_gamma_scale_counts_weights_as_repeats(container):
+    svc = SVC().fit(X, rng.integers(0, 2, len(X)))
+    assert_allclose(resolve_gamma("scale", container(X)), svc._gamma)
+    weight = rng.integers(1, 4, len(X)).astype(float)
+    repeated = np.repeat(X, weight.astype(int), axis=0)
+    assert_allclose(resolve_gamma("scale", container(X), weight), resolve_gamma("scale", repeated))
+    assert resolve_gamma("auto", X) == 1 / 5
+    assert resolve_gamma(0.7, X) == 0.7
+    assert resolve_gamma("scale", np.zeros((3, 2))) == 1.0
+    with pytest.raises(ValueError, match="gamma must be"):
+        resolve_gamma("wide", X)
+
+
+def test_read_only_input():
+    A = X.copy()
+    A.flags.writeable = False
+    before = A.copy()
+    gram(A, None, "rbf", 0.5)
+    gram(A, None, "poly", 0.5)
+    assert_array_equal(A, before)
