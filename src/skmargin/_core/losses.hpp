@@ -1,0 +1,208 @@
+// Margin losses: what a dual solver needs to know of the loss of one sample.
+//
+// A sample i of class y has one dual number alpha_l for each rival l != y; its row of coefficients is
+//     c_l = -alpha_l (l != y),   c_y = sum_l alpha_l,      W = sum_i x_i c_i'.
+// With score differences d_l = f_y - f_l every machine here is
+//     primal  P = 1/2 ||W||^2 + sum_i value_i(d_i)          dual  D = sum_i dual_i(alpha_i) - 1/2 ||W||^2
+// and the duality gap is a sum over samples:  gap_i = value_i(d_i) - dual_i(alpha_i) + alpha_i'd_i >= 0.
+//
+// A loss gives, for a list of m rivals (the rest is fixed at zero):
+//     value(i, d, m)                      loss of the sample
+//     dual(i, alpha, m)                   minus the conjugate
+//     block(i, A, d, alpha, m, out)       argmin_a  A/2 [(sum a - sum alpha)^2 + ||a - alpha||^2] + d'a - dual_i(a)
+//     bounds(i, d, alpha, m), idle(...)   which rivals cannot move now (shrinking)
+//     stuck(i, d, alpha, m)               true if no rival of the list can move
+//     room(i)                             scale of the duals: a step of this size is the largest possible
+// `block` with A = ||x_i||^2 is the exact step of block ascent, with A = sigma the proximal map of the Newton gear.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace skm {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// The root nu of  sum_j clip(v_j - nu, 0, u) = min(nu, U), then out_j = clip(v_j - nu, 0, u).
+// The left side falls and the right side rises, so there is one root.  Newton steps on this piecewise linear equation,
+// kept inside a bracket, end as soon as the sets {v_j <= nu}, {v_j >= nu + u} repeat; a step that leaves the bracket
+// is replaced by a random break point inside it, which gives O(m log m) in the worst case.
+inline void clip_to_sum(const double* v, int32_t m, double u, double U, double* out) {
+    double lo = 0, hi = 0;  // the root lies in [lo, hi]
+    for (int32_t j = 0; j < m; ++j) hi = std::max(hi, v[j]);
+    if (hi <= 0) {
+        std::fill(out, out + m, 0.0);
+        return;
+    }
+    double nu = 0;
+    uint32_t pick = 0x9E3779B9u;
+    for (bool first = true;; first = false) {
+        double free = 0, full = 0, held = 0;
+        int32_t n = 0;
+        // The first set is "all rivals free", the cheapest guess; afterwards the set that nu itself gives.
+        for (int32_t j = 0; j < m; ++j) {
+            const double t = v[j] - nu;
+            if (first ? v[j] <= 0 : t <= 0) continue;
+            if (t >= u && !first) {
+                full += u;
+                held += u;
+            } else {
+                free += v[j];
+                held += t;
+                ++n;
+            }
+        }
+        if (!first) {
+            const double excess = held - std::min(nu, U);
+            if (excess >= 0) lo = std::max(lo, nu);
+            if (excess <= 0) hi = std::min(hi, nu);
+            if (lo >= hi) break;
+        }
+        double next = (free + full) / (1 + n);
+        if (next > U) next = n > 0 ? (free + full - U) / n : infinity;
+        if (!first && next == nu) break;
+        if (next > lo && next < hi) {
+            nu = next;
+            continue;
+        }
+        if (!first && std::abs(next - nu) <= 4e-16 * std::abs(nu)) break;
+        // A break point strictly inside the bracket; if there is none, the bracket is one linear segment.
+        double chosen = 0;
+        uint32_t seen = 0;
+        for (int32_t j = 0; j < m; ++j)
+            for (const double b : {v[j], v[j] - u})
+                if (b > lo && b < hi) {
+                    ++seen;
+                    pick = pick * 1664525u + 1013904223u;
+                    if (static_cast<uint32_t>((static_cast<uint64_t>(pick) * seen) >> 32) == 0) chosen = b;
+                }
+        if (seen == 0) {
+            const double mid = 0.5 * (lo + hi);
+            free = full = 0;
+            n = 0;
+            for (int32_t j = 0; j < m; ++j) {
+                const double t = v[j] - mid;
+                if (t >= u) full += u;
+                else if (t > 0) free += v[j], ++n;
+            }
+            next = (free + full) / (1 + n);
+            if (next > U) next = n > 0 ? (free + full - U) / n : hi;
+            nu = std::min(std::max(next, lo), hi);
+            break;
+        }
+        nu = chosen;
+    }
+    for (int32_t j = 0; j < m; ++j) out[j] = std::min(std::max(v[j] - nu, 0.0), u);
+}
+
+// The hinge family, margin 1:  value = the sum of the K largest (1 - d_l)_+ times C s_i / K.
+//     dual(alpha) = sum alpha  on  0 <= alpha_l <= u_i,  sum alpha <= U_i
+// K = 1 Crammer-Singer (u infinite, U = C s_i), K = all Weston-Watkins (u = C s_i, U infinite),
+// else top-K (u = C s_i/K, U = C s_i).
+enum class Hinge { max, sum, top };
+
+template <Hinge H>
+class HingeLoss {
+  public:
+    struct Bounds {
+        double lo, hi, full;
+    };
+
+    // cap[i] = C s_i
+    HingeLoss(const double* cap, int32_t K) : cap_(cap), K_(K) {}
+
+    double limit(int64_t i) const { return H == Hinge::max ? infinity : H == Hinge::sum ? cap_[i] : cap_[i] / K_; }
+    double total(int64_t i) const { return H == Hinge::sum ? infinity : cap_[i]; }
+    double room(int64_t i) const { return cap_[i]; }
+
+    double value(int64_t i, const double* d, int32_t m) const {
+        if constexpr (H == Hinge::max) {
+            double worst = 0;
+            for (int32_t j = 0; j < m; ++j) worst = std::max(worst, 1 - d[j]);
+            return cap_[i] * worst;
+        } else if (H == Hinge::sum || m <= K_) {
+            double s = 0;
+            for (int32_t j = 0; j < m; ++j) s += std::max(0.0, 1 - d[j]);
+            return limit(i) * s;
+        } else {
+            // The K largest hinges: a small heap would allocate; selection by threshold on a copy.
+            thread_local std::vector<double> h;
+            h.assign(d, d + m);
+            std::nth_element(h.begin(), h.begin() + (K_ - 1), h.end());
+            double s = 0;
+            for (int32_t j = 0; j < K_; ++j) s += std::max(0.0, 1 - h[j]);
+            return limit(i) * s;
+        }
+    }
+
+    double dual(int64_t, const double* alpha, int32_t m) const {
+        double s = 0;
+        for (int32_t j = 0; j < m; ++j) s += alpha[j];
+        return s;
+    }
+
+    void block(int64_t i, double A, const double* d, const double* alpha, int32_t m, double* out) const {
+        const double inverse = 1 / A;
+        if (m == 1) {
+            const double v = (1 - d[0]) * inverse + 2 * alpha[0];
+            out[0] = std::min(std::max(0.5 * v, 0.0), std::min(limit(i), total(i)));
+            return;
+        }
+        double S = 0;
+        for (int32_t j = 0; j < m; ++j) S += alpha[j];
+        thread_local std::vector<double> work;
+        double* v = out;  // solved in place below m = 64: clip_to_sum reads v once more at the end
+        double small[64];
+        if (m <= 64) {
+            v = small;
+        } else {
+            work.resize(m);
+            v = work.data();
+        }
+        for (int32_t j = 0; j < m; ++j) v[j] = (1 - d[j]) * inverse + alpha[j] + S;
+        clip_to_sum(v, m, limit(i), total(i), out);
+    }
+
+    // Rivals at zero with 1 - d below `lo`, and rivals at their limit with 1 - d above `hi`, stay where they are.
+    Bounds bounds(int64_t i, const double* d, const double* alpha, int32_t m) const {
+        if constexpr (H == Hinge::sum) {
+            return {0, 0, cap_[i]};
+        } else {
+            const double u = limit(i), U = total(i);
+            double S = 0, low = infinity, high = -infinity;
+            for (int32_t j = 0; j < m; ++j) {
+                S += alpha[j];
+                if (alpha[j] > 0) low = std::min(low, 1 - d[j]);
+                if (alpha[j] < u) high = std::max(high, 1 - d[j]);
+            }
+            if (S < U * (1 - 1e-12)) low = std::min(low, 0.0), high = std::max(high, 0.0);
+            return {low, high, u};
+        }
+    }
+
+    // `slack` > 0 asks for a safety margin: the scores move between visits.
+    static bool idle(const Bounds& b, double d, double alpha, double slack) {
+        if (alpha <= 0) return 1 - d < b.lo - slack;
+        return H == Hinge::sum && alpha >= b.full && 1 - d > b.hi + slack;
+    }
+
+    // One rival that holds everything and still violates its margin cannot move: the sum is used up.
+    bool stuck(int64_t i, const double* d, const double* alpha, int32_t m) const {
+        if (H == Hinge::sum || m != 1) return m == 0;
+        return alpha[0] >= std::min(limit(i), total(i)) * (1 - 1e-12) && d[0] < 1;
+    }
+
+    // Coordinates strictly inside their bounds; returns how many, and whether sum alpha is free to change.
+    bool sum_is_free(int64_t i, double S) const { return S < total(i) * (1 - 1e-12); }
+
+    // How much WW-like shrinking needs as a margin.
+    static constexpr double slack = H == Hinge::max ? 0.0 : 1.0;
+
+  private:
+    const double* cap_;
+    int32_t K_;
+};
+
+}  // namespace skm

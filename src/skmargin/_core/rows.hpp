@@ -1,0 +1,164 @@
+// Views of the rows of X, dense or CSR, and the layout of W that suits each.
+//
+// A view knows: the scores of one sample for some or all classes, how to add one sample's step to W, ||x_i||^2, x_i'v.
+// Dense rows want W class-major (a visit needs two or three classes: as many contiguous inner products); sparse rows
+// want it feature-major (a stored number touches one short contiguous run).
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "simd.hpp"
+
+namespace skm {
+
+// Zeroed memory aligned to a cache line.
+template <class T>
+class Buffer {
+  public:
+    explicit Buffer(int64_t size)
+        : size_(size), data_(static_cast<T*>(::operator new(sizeof(T) * (size + 1), std::align_val_t(64)))) {
+        clear();
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() { ::operator delete(data_, std::align_val_t(64)); }
+    void clear() { std::memset(data_, 0, sizeof(T) * size_); }
+    T* data() { return data_; }
+    const T* data() const { return data_; }
+    int64_t size() const { return size_; }
+
+  private:
+    int64_t size_;
+    T* data_;
+};
+
+inline int64_t rounded_up(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
+
+template <class Number>
+class DenseRows {
+  public:
+    using T = Number;
+    // Rows of d numbers, `stride` apart.
+    DenseRows(const T* X, int64_t n, int64_t d, int64_t stride, int32_t k)
+        : n(n), d(d), k(k), X_(X), stride_(stride), ld_(rounded_up(d, 64 / sizeof(T))), simd_(simd<T>()) {}
+
+    int64_t weights_size() const { return ld_ * k; }
+    double cost(int64_t) const { return static_cast<double>(d); }
+
+    void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
+        simd_.dots(row(i), d, W, ld_, cls, m, f);
+    }
+    void scores_all(const T* W, int64_t i, double* f) const { simd_.dots_all(row(i), d, W, ld_, k, f); }
+    void add(T* W, int64_t i, const int32_t* cls, int32_t m, const double* coef) const {
+        simd_.axpys(row(i), d, W, ld_, cls, m, coef);
+    }
+    void prefetch(int64_t i) const {
+#if defined(__GNUC__) || defined(__clang__)
+        const char* p = reinterpret_cast<const char*>(row(i));
+        const int64_t bytes = d * static_cast<int64_t>(sizeof(T));
+        for (int64_t b = 0; b < bytes && b < 2048; b += 64) __builtin_prefetch(p + b);
+#else
+        (void)i;
+#endif
+    }
+    double squared_norm(int64_t i) const {
+        double s = 0;
+        for (int64_t j = 0; j < d; ++j) s += static_cast<double>(row(i)[j]) * row(i)[j];
+        return s;
+    }
+    double inner(int64_t i, const double* v) const {
+        double s = 0;
+        for (int64_t j = 0; j < d; ++j) s += row(i)[j] * v[j];
+        return s;
+    }
+    T& weight(T* W, int32_t l, int64_t j) const { return W[l * ld_ + j]; }
+
+    const int64_t n, d;
+    const int32_t k;
+
+  private:
+    const T* row(int64_t i) const { return X_ + i * stride_; }
+    const T* X_;
+    int64_t stride_, ld_;
+    const Simd<T>& simd_;
+};
+
+template <class Number, class I>
+class SparseRows {
+  public:
+    using T = Number;
+    SparseRows(const I* indptr, const I* indices, const T* values, int64_t n, int64_t d, int32_t k)
+        : n(n), d(d), k(k), indptr_(indptr), indices_(indices), values_(values), simd_(sparse_simd<T, I>()),
+          ld_(rounded_up(k, simd_.lanes)) {}
+
+    int64_t weights_size() const { return ld_ * d; }
+    double cost(int64_t i) const { return 2.0 * static_cast<double>(nnz(i)); }
+
+    void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
+        if (m <= few_) {
+            simd_.scores(idx(i), val(i), nnz(i), W, ld_, cls, m, f);
+        } else {
+            T* all = scratch();
+            simd_.scores_all(idx(i), val(i), nnz(i), W, ld_, all);
+            for (int32_t j = 0; j < m; ++j) f[j] = all[cls[j]];
+        }
+    }
+    void scores_all(const T* W, int64_t i, double* f) const {
+        T* all = scratch();
+        simd_.scores_all(idx(i), val(i), nnz(i), W, ld_, all);
+        for (int32_t l = 0; l < k; ++l) f[l] = all[l];
+    }
+    void add(T* W, int64_t i, const int32_t* cls, int32_t m, const double* coef) const {
+        if (m <= 8) {
+            simd_.add(idx(i), val(i), nnz(i), W, ld_, cls, m, coef);
+        } else {
+            T* all = scratch();
+            std::memset(all, 0, sizeof(T) * ld_);
+            for (int32_t j = 0; j < m; ++j) all[cls[j]] = static_cast<T>(coef[j]);
+            simd_.add_all(idx(i), val(i), nnz(i), W, ld_, all);
+        }
+    }
+    void prefetch(int64_t i) const {
+#if defined(__GNUC__) || defined(__clang__)
+        const int64_t stored = nnz(i);
+        for (int64_t p = 0; p < stored && p < 128; p += 64 / static_cast<int64_t>(sizeof(I))) __builtin_prefetch(idx(i) + p);
+        for (int64_t p = 0; p < stored && p < 128; p += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(val(i) + p);
+#else
+        (void)i;
+#endif
+    }
+    double squared_norm(int64_t i) const {
+        double s = 0;
+        for (int64_t p = 0; p < nnz(i); ++p) s += static_cast<double>(val(i)[p]) * val(i)[p];
+        return s;
+    }
+    double inner(int64_t i, const double* v) const {
+        double s = 0;
+        for (int64_t p = 0; p < nnz(i); ++p) s += val(i)[p] * v[idx(i)[p]];
+        return s;
+    }
+    T& weight(T* W, int32_t l, int64_t j) const { return W[j * ld_ + l]; }
+
+    const int64_t n, d;
+    const int32_t k;
+
+  private:
+    const I* idx(int64_t i) const { return indices_ + indptr_[i]; }
+    const T* val(int64_t i) const { return values_ + indptr_[i]; }
+    int64_t nnz(int64_t i) const { return static_cast<int64_t>(indptr_[i + 1] - indptr_[i]); }
+    T* scratch() const {
+        thread_local std::vector<T> room;
+        if (static_cast<int64_t>(room.size()) < ld_) room.resize(ld_);
+        return room.data();
+    }
+    static constexpr int32_t few_ = 5;  // up to so many classes a gather beats whole vectors of classes
+    const I* indptr_;
+    const I* indices_;
+    const T* values_;
+    const SparseSimd<T, I>& simd_;
+    int64_t ld_;
+};
+
+}  // namespace skm

@@ -1,0 +1,345 @@
+// The loops of simd.hpp for one instruction set (SKMARGIN_SIMD, set by the build together with the compiler flags).
+// Nothing here may use a function template of the standard library: the linker could hand a copy compiled for
+// AVX-512 to code that runs on an older machine.
+#include "simd.hpp"
+
+#if defined(__AVX512F__)
+#define SKMARGIN_BYTES 64
+#elif defined(__AVX__)
+#define SKMARGIN_BYTES 32
+#else
+#define SKMARGIN_BYTES 16
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define SKMARGIN_PREFETCH(p) __builtin_prefetch(p)
+#else
+#define SKMARGIN_PREFETCH(p) ((void)(p))
+#endif
+
+namespace skm {
+namespace {
+
+constexpr int bytes = SKMARGIN_BYTES;
+template <class T> constexpr int lanes = bytes / static_cast<int>(sizeof(T));
+
+// One vector register.  GCC and Clang have it as a type; elsewhere a small array that the compiler unrolls.
+#if defined(__GNUC__) || defined(__clang__)
+template <class T>
+struct Vec {
+    typedef T reg __attribute__((vector_size(bytes)));
+    typedef T mem __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));
+    reg v;
+    static Vec load(const T* p) { return {*reinterpret_cast<const mem*>(p)}; }
+    static Vec all(T s) { return {s - reg{}}; }
+    void store(T* p) const { *reinterpret_cast<mem*>(p) = v; }
+    void fma(Vec a, Vec b) { v += a.v * b.v; }
+    T operator[](int j) const { return v[j]; }
+};
+#else
+template <class T>
+struct Vec {
+    T v[lanes<T>];
+    static Vec load(const T* p) {
+        Vec r;
+        for (int j = 0; j < lanes<T>; ++j) r.v[j] = p[j];
+        return r;
+    }
+    static Vec all(T s) {
+        Vec r;
+        for (int j = 0; j < lanes<T>; ++j) r.v[j] = s;
+        return r;
+    }
+    void store(T* p) const {
+        for (int j = 0; j < lanes<T>; ++j) p[j] = v[j];
+    }
+    void fma(Vec a, Vec b) {
+        for (int j = 0; j < lanes<T>; ++j) v[j] += a.v[j] * b.v[j];
+    }
+    T operator[](int j) const { return v[j]; }
+};
+#endif
+
+template <class T>
+double sum(Vec<T> a) {
+    double s = 0;
+    for (int j = 0; j < lanes<T>; ++j) s += a[j];
+    return s;
+}
+
+// ---- dense rows --------------------------------------------------------------------------------------------------
+
+// Inner products of x with M rows at once: x is loaded once and the M * U accumulators hide the latency.
+template <class T, int M>
+void dot_group(const T* x, int64_t d, const T* const* w, double* out) {
+    constexpr int L = lanes<T>, U = M == 1 ? 4 : M == 2 ? 2 : 1;
+    Vec<T> acc[M][U];
+    for (int j = 0; j < M; ++j)
+        for (int u = 0; u < U; ++u) acc[j][u] = Vec<T>::all(0);
+    int64_t i = 0;
+    for (; i + U * L <= d; i += U * L)
+        for (int u = 0; u < U; ++u) {
+            const Vec<T> a = Vec<T>::load(x + i + u * L);
+            for (int j = 0; j < M; ++j) acc[j][u].fma(a, Vec<T>::load(w[j] + i + u * L));
+        }
+    for (; i + L <= d; i += L) {
+        const Vec<T> a = Vec<T>::load(x + i);
+        for (int j = 0; j < M; ++j) acc[j][0].fma(a, Vec<T>::load(w[j] + i));
+    }
+    T tail[M] = {};
+    for (; i < d; ++i)
+        for (int j = 0; j < M; ++j) tail[j] += x[i] * w[j][i];
+    for (int j = 0; j < M; ++j) {
+        Vec<T> s = acc[j][0];
+        for (int u = 1; u < U; ++u) s.fma(acc[j][u], Vec<T>::all(1));
+        out[j] = sum(s) + tail[j];
+    }
+}
+
+template <class T, class Row>
+void dot_rows(const T* x, int64_t d, int32_t m, double* out, Row row) {
+    int32_t j = 0;
+    const T* w[4];
+    for (; j + 4 <= m; j += 4) {
+        for (int g = 0; g < 4; ++g) w[g] = row(j + g);
+        dot_group<T, 4>(x, d, w, out + j);
+    }
+    for (int g = 0; j + g < m; ++g) w[g] = row(j + g);
+    if (m - j == 3) dot_group<T, 3>(x, d, w, out + j);
+    if (m - j == 2) dot_group<T, 2>(x, d, w, out + j);
+    if (m - j == 1) dot_group<T, 1>(x, d, w, out + j);
+}
+
+template <class T>
+void dots(const T* x, int64_t d, const T* W, int64_t ld, const int32_t* cls, int32_t m, double* out) {
+    dot_rows(x, d, m, out, [=](int32_t j) { return W + cls[j] * ld; });
+}
+
+template <class T>
+void dots_all(const T* x, int64_t d, const T* W, int64_t ld, int32_t k, double* out) {
+    dot_rows(x, d, k, out, [=](int32_t j) { return W + j * ld; });
+}
+
+template <class T, int M>
+void axpy_group(const T* x, int64_t d, T* const* w, const double* coef) {
+    constexpr int L = lanes<T>;
+    Vec<T> c[M];
+    for (int j = 0; j < M; ++j) c[j] = Vec<T>::all(static_cast<T>(coef[j]));
+    int64_t i = 0;
+    for (; i + L <= d; i += L) {
+        const Vec<T> a = Vec<T>::load(x + i);
+        for (int j = 0; j < M; ++j) {
+            Vec<T> r = Vec<T>::load(w[j] + i);
+            r.fma(a, c[j]);
+            r.store(w[j] + i);
+        }
+    }
+    for (; i < d; ++i)
+        for (int j = 0; j < M; ++j) w[j][i] += static_cast<T>(coef[j]) * x[i];
+}
+
+template <class T>
+void axpys(const T* x, int64_t d, T* W, int64_t ld, const int32_t* cls, int32_t m, const double* coef) {
+    int32_t j = 0;
+    T* w[4];
+    for (; j + 4 <= m; j += 4) {
+        for (int g = 0; g < 4; ++g) w[g] = W + cls[j + g] * ld;
+        axpy_group<T, 4>(x, d, w, coef + j);
+    }
+    for (int g = 0; j + g < m; ++g) w[g] = W + cls[j + g] * ld;
+    if (m - j == 3) axpy_group<T, 3>(x, d, w, coef + j);
+    if (m - j == 2) axpy_group<T, 2>(x, d, w, coef + j);
+    if (m - j == 1) axpy_group<T, 1>(x, d, w, coef + j);
+}
+
+// ---- exponentials ------------------------------------------------------------------------------------------------
+
+// exp(x) for x <= 0: x = n log 2 + r, |r| <= log(2)/2, a polynomial in r and the exponent set by bits.  Written with
+// plain operations only, so that the compiler can vectorise the loop over it.
+inline float exp_nonpositive(float x) {
+    x = x < -87.0f ? -87.0f : x;
+    const float n = static_cast<float>(static_cast<int32_t>(x * 1.44269504088896341f - 0.5f));
+    const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    union { int32_t i; float f; } scale;
+    scale.i = (static_cast<int32_t>(n) + 127) << 23;
+    return p * scale.f;
+}
+
+inline double exp_nonpositive(double x) {
+    x = x < -708.0 ? -708.0 : x;
+    const double n = static_cast<double>(static_cast<int32_t>(x * 1.4426950408889634 - 0.5));
+    const double r = (x - n * 0.693145751953125) - n * 1.42860682030941723212e-6;
+    double p = 1.0 / 479001600.0 / 13.0;
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r * r + r + 1.0;
+    union { int64_t i; double f; } scale;
+    scale.i = (static_cast<int64_t>(n) + 1023) << 52;
+    return p * scale.f;
+}
+
+template <class T>
+void rbf(T* row, int64_t n, const T* norms, T norm, T gamma) {
+    for (int64_t j = 0; j < n; ++j) {
+        T d2 = norm + norms[j] - 2 * row[j];
+        d2 = d2 < 0 ? 0 : d2;
+        row[j] = exp_nonpositive(-gamma * d2);
+    }
+}
+
+// ---- sparse rows -------------------------------------------------------------------------------------------------
+
+// Scores of V vectors of classes: one sweep over the stored numbers of the row, accumulators in registers.
+template <class T, class I, int V>
+void sparse_columns(const I* idx, const T* val, int64_t nnz, const T* W, int64_t ld, T* out) {
+    constexpr int L = lanes<T>;
+    constexpr int64_t ahead = 8;
+    Vec<T> acc[V];
+    for (int v = 0; v < V; ++v) acc[v] = Vec<T>::all(0);
+    for (int64_t p = 0; p < nnz; ++p) {
+        if (p + ahead < nnz) {
+            const T* next = W + static_cast<int64_t>(idx[p + ahead]) * ld;
+            for (int b = 0; b < V * bytes; b += 64) SKMARGIN_PREFETCH(reinterpret_cast<const char*>(next) + b);
+        }
+        const T* row = W + static_cast<int64_t>(idx[p]) * ld;
+        const Vec<T> a = Vec<T>::all(val[p]);
+        for (int v = 0; v < V; ++v) acc[v].fma(a, Vec<T>::load(row + v * L));
+    }
+    for (int v = 0; v < V; ++v) acc[v].store(out + v * L);
+}
+
+template <class T, class I>
+void sparse_scores_all(const I* idx, const T* val, int64_t nnz, const T* W, int64_t ld, T* out) {
+    constexpr int L = lanes<T>;
+    int64_t left = ld / L;
+    const int64_t blocks = (left + 11) / 12;
+    for (int64_t b = 0; b < blocks; ++b) {
+        const int64_t V = (left + blocks - b - 1) / (blocks - b);  // blocks of nearly equal width
+        switch (V) {
+            case 1: sparse_columns<T, I, 1>(idx, val, nnz, W, ld, out); break;
+            case 2: sparse_columns<T, I, 2>(idx, val, nnz, W, ld, out); break;
+            case 3: sparse_columns<T, I, 3>(idx, val, nnz, W, ld, out); break;
+            case 4: sparse_columns<T, I, 4>(idx, val, nnz, W, ld, out); break;
+            case 5: sparse_columns<T, I, 5>(idx, val, nnz, W, ld, out); break;
+            case 6: sparse_columns<T, I, 6>(idx, val, nnz, W, ld, out); break;
+            case 7: sparse_columns<T, I, 7>(idx, val, nnz, W, ld, out); break;
+            case 8: sparse_columns<T, I, 8>(idx, val, nnz, W, ld, out); break;
+            case 9: sparse_columns<T, I, 9>(idx, val, nnz, W, ld, out); break;
+            case 10: sparse_columns<T, I, 10>(idx, val, nnz, W, ld, out); break;
+            case 11: sparse_columns<T, I, 11>(idx, val, nnz, W, ld, out); break;
+            default: sparse_columns<T, I, 12>(idx, val, nnz, W, ld, out); break;
+        }
+        W += V * L;
+        out += V * L;
+        left -= V;
+    }
+}
+
+// Scores of M single classes; two accumulators a class break the chain of dependent additions.
+template <class T, class I, int M>
+void sparse_gather(const I* idx, const T* val, int64_t nnz, const T* W, int64_t ld, const int32_t* cls, double* out) {
+    T a[M] = {}, b[M] = {};
+    int64_t p = 0;
+    for (; p + 2 <= nnz; p += 2) {
+        if (p + 12 < nnz) SKMARGIN_PREFETCH(W + static_cast<int64_t>(idx[p + 12]) * ld + cls[0]);
+        const T* r = W + static_cast<int64_t>(idx[p]) * ld;
+        const T* s = W + static_cast<int64_t>(idx[p + 1]) * ld;
+        for (int j = 0; j < M; ++j) {
+            a[j] += val[p] * r[cls[j]];
+            b[j] += val[p + 1] * s[cls[j]];
+        }
+    }
+    if (p < nnz)
+        for (int j = 0; j < M; ++j) a[j] += val[p] * W[static_cast<int64_t>(idx[p]) * ld + cls[j]];
+    for (int j = 0; j < M; ++j) out[j] = static_cast<double>(a[j]) + static_cast<double>(b[j]);
+}
+
+template <class T, class I>
+void sparse_scores(const I* idx, const T* val, int64_t nnz, const T* W, int64_t ld, const int32_t* cls, int32_t m,
+                   double* out) {
+    int32_t j = 0;
+    for (; j + 4 <= m; j += 4) sparse_gather<T, I, 4>(idx, val, nnz, W, ld, cls + j, out + j);
+    if (m - j == 3) sparse_gather<T, I, 3>(idx, val, nnz, W, ld, cls + j, out + j);
+    if (m - j == 2) sparse_gather<T, I, 2>(idx, val, nnz, W, ld, cls + j, out + j);
+    if (m - j == 1) sparse_gather<T, I, 1>(idx, val, nnz, W, ld, cls + j, out + j);
+}
+
+template <class T, class I, int M>
+void sparse_scatter(const I* idx, const T* val, int64_t nnz, T* W, int64_t ld, const int32_t* cls, const double* coef) {
+    T c[M];
+    for (int j = 0; j < M; ++j) c[j] = static_cast<T>(coef[j]);
+    for (int64_t p = 0; p < nnz; ++p) {
+        T* r = W + static_cast<int64_t>(idx[p]) * ld;
+        for (int j = 0; j < M; ++j) r[cls[j]] += val[p] * c[j];
+    }
+}
+
+template <class T, class I>
+void sparse_add(const I* idx, const T* val, int64_t nnz, T* W, int64_t ld, const int32_t* cls, int32_t m,
+                const double* coef) {
+    int32_t j = 0;
+    for (; j + 4 <= m; j += 4) sparse_scatter<T, I, 4>(idx, val, nnz, W, ld, cls + j, coef + j);
+    if (m - j == 3) sparse_scatter<T, I, 3>(idx, val, nnz, W, ld, cls + j, coef + j);
+    if (m - j == 2) sparse_scatter<T, I, 2>(idx, val, nnz, W, ld, cls + j, coef + j);
+    if (m - j == 1) sparse_scatter<T, I, 1>(idx, val, nnz, W, ld, cls + j, coef + j);
+}
+
+template <class T, class I>
+void sparse_add_all(const I* idx, const T* val, int64_t nnz, T* W, int64_t ld, const T* coef) {
+    constexpr int L = lanes<T>;
+    for (int64_t p = 0; p < nnz; ++p) {
+        T* r = W + static_cast<int64_t>(idx[p]) * ld;
+        const Vec<T> a = Vec<T>::all(val[p]);
+        for (int64_t l = 0; l < ld; l += L) {
+            Vec<T> s = Vec<T>::load(r + l);
+            s.fma(a, Vec<T>::load(coef + l));
+            s.store(r + l);
+        }
+    }
+}
+
+}  // namespace
+
+namespace SKMARGIN_SIMD {
+
+#define SKMARGIN_TEXT_(x) #x
+#define SKMARGIN_TEXT(x) SKMARGIN_TEXT_(x)
+
+template <class T>
+const Simd<T>& dense_table() {
+    static const Simd<T> table{SKMARGIN_TEXT(SKMARGIN_SIMD), dots<T>, dots_all<T>, axpys<T>, rbf<T>};
+    return table;
+}
+
+template <class T, class I>
+const SparseSimd<T, I>& sparse_table() {
+    static const SparseSimd<T, I> table{lanes<T>, sparse_scores_all<T, I>, sparse_scores<T, I>, sparse_add<T, I>,
+                                        sparse_add_all<T, I>};
+    return table;
+}
+
+template const Simd<float>& dense_table<float>();
+template const Simd<double>& dense_table<double>();
+template const SparseSimd<float, int32_t>& sparse_table<float, int32_t>();
+template const SparseSimd<float, int64_t>& sparse_table<float, int64_t>();
+template const SparseSimd<double, int32_t>& sparse_table<double, int32_t>();
+template const SparseSimd<double, int64_t>& sparse_table<double, int64_t>();
+
+}  // namespace SKMARGIN_SIMD
+}  // namespace skm

@@ -1,0 +1,77 @@
+// The vector loops of the core, behind one table of function pointers for each number type.
+//
+// simd.cpp is compiled once for each instruction set (baseline, avx2, avx512) and `simd<T>()` returns the widest
+// table that this machine can run, so that one portable wheel uses the vector units it finds.
+#pragma once
+#include <cstdint>
+
+namespace skm {
+
+// Loops over dense rows; W is class-major: one contiguous row of `ld` numbers a class.
+template <class T>
+struct Simd {
+    const char* name;
+    // out[j] = x . W[cls[j]]
+    void (*dots)(const T* x, int64_t d, const T* W, int64_t ld, const int32_t* cls, int32_t m, double* out);
+    // out[l] = x . W[l], l < k
+    void (*dots_all)(const T* x, int64_t d, const T* W, int64_t ld, int32_t k, double* out);
+    // W[cls[j]] += coef[j] x
+    void (*axpys)(const T* x, int64_t d, T* W, int64_t ld, const int32_t* cls, int32_t m, const double* coef);
+    // row[j] = exp(-gamma max(0, norm + norms[j] - 2 row[j])): inner products to values of the RBF kernel
+    void (*rbf)(T* row, int64_t n, const T* norms, T norm, T gamma);
+};
+
+// Loops over sparse rows; W is feature-major: the classes of one feature are contiguous, `ld` is padded.
+template <class T, class I>
+struct SparseSimd {
+    int64_t lanes;  // numbers in one vector: ld is a multiple of it
+    // out[l] = sum_p val[p] W[idx[p], l], l < ld  (out has room for ld numbers)
+    void (*scores_all)(const I* idx, const T* val, int64_t nnz, const T* W, int64_t ld, T* out);
+    // out[j] = sum_p val[p] W[idx[p], cls[j]]
+    void (*scores)(const I* idx, const T* val, int64_t nnz, const T* W, int64_t ld, const int32_t* cls, int32_t m,
+                   double* out);
+    // W[idx[p], cls[j]] += val[p] coef[j]
+    void (*add)(const I* idx, const T* val, int64_t nnz, T* W, int64_t ld, const int32_t* cls, int32_t m,
+                const double* coef);
+    // W[idx[p], l] += val[p] coef[l], l < ld
+    void (*add_all)(const I* idx, const T* val, int64_t nnz, T* W, int64_t ld, const T* coef);
+};
+
+enum class Level { baseline, avx2, avx512 };
+
+namespace baseline {
+template <class T> const Simd<T>& dense_table();
+template <class T, class I> const SparseSimd<T, I>& sparse_table();
+}
+#ifdef SKMARGIN_X86
+namespace avx2 {
+template <class T> const Simd<T>& dense_table();
+template <class T, class I> const SparseSimd<T, I>& sparse_table();
+}
+namespace avx512 {
+template <class T> const Simd<T>& dense_table();
+template <class T, class I> const SparseSimd<T, I>& sparse_table();
+}
+#endif
+
+Level cpu_level();  // bindings.cpp: asks the processor once
+
+template <class T>
+const Simd<T>& simd() {
+#ifdef SKMARGIN_X86
+    if (cpu_level() == Level::avx512) return avx512::dense_table<T>();
+    if (cpu_level() == Level::avx2) return avx2::dense_table<T>();
+#endif
+    return baseline::dense_table<T>();
+}
+
+template <class T, class I>
+const SparseSimd<T, I>& sparse_simd() {
+#ifdef SKMARGIN_X86
+    if (cpu_level() == Level::avx512) return avx512::sparse_table<T, I>();
+    if (cpu_level() == Level::avx2) return avx2::sparse_table<T, I>();
+#endif
+    return baseline::sparse_table<T, I>();
+}
+
+}  // namespace skm
