@@ -70,8 +70,8 @@ def inner_products(X: Any, Z: Any | None, dtype: Any) -> np.ndarray:
             product = X[rows] @ transposed
             out[rows] = product.toarray() if sparse.issparse(product) else product
         return out
-    X, Z = np.asarray(X, dtype=dtype), np.asarray(Z, dtype=dtype) if Z is not X else np.asarray(X, dtype=dtype)
-    return X @ Z.T
+    left = np.asarray(X, dtype=dtype)
+    return left @ (left if Z is X else np.asarray(Z, dtype=dtype)).T
 
 
 def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None) -> np.ndarray:
@@ -107,13 +107,47 @@ def _squared_norms(X: Any, dtype: np.dtype) -> np.ndarray:
     return np.einsum("ij,ij->i", X, X)
 
 
-def rbf_from_distances(D: np.ndarray, gamma: float, out: np.ndarray | None = None) -> np.ndarray:
-    """``exp(-gamma D)``; ``out`` may be ``D`` itself."""
-    out = np.empty_like(D) if out is None else out
-    scale = D.dtype.type(-gamma)
-    for rows in row_blocks(*D.shape):
-        np.multiply(D[rows], scale, out=out[rows])
-        np.exp(out[rows], out=out[rows])
+def base_matrix(X: Any, Z: Any | None = None, kernel: str = "rbf", dtype: Any = None) -> np.ndarray:
+    """The part of the Gram matrix that every width shares: squared or absolute distances, or inner products."""
+    dtype = np.dtype(dtype or X.dtype)
+    if kernel == "rbf":
+        return squared_distances(X, Z, dtype)
+    if kernel == "laplacian":
+        Z = X if Z is None else Z
+        D = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
+        for rows in row_blocks(*D.shape):
+            D[rows] = manhattan_distances(X[rows], Z)
+        return D
+    if kernel not in ("linear", "poly", "sigmoid"):
+        raise ValueError(f"kernel must be one of {KERNELS} or a function, got {kernel!r}.")
+    return inner_products(X, Z, dtype)
+
+
+def kernel_from_base(
+    base: np.ndarray,
+    kernel: str = "rbf",
+    gamma: float = 1.0,
+    degree: float = 3,
+    coef0: float = 0.0,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """Gram matrix of one width from the matrix of `base_matrix`; ``out`` may be that matrix itself."""
+    out = np.empty_like(base) if out is None else out
+    number = base.dtype.type
+    for rows in row_blocks(*base.shape):
+        source, block = base[rows], out[rows]
+        if kernel in ("rbf", "laplacian"):
+            np.multiply(source, number(-gamma), out=block)
+            np.exp(block, out=block)
+        elif kernel in ("poly", "sigmoid"):
+            np.multiply(source, number(gamma), out=block)
+            block += number(coef0)
+            if kernel == "poly":
+                np.power(block, number(degree), out=block)
+            else:
+                np.tanh(block, out=block)
+        elif out is not base:
+            block[...] = source
     return out
 
 
@@ -144,36 +178,16 @@ def gram(
     K : ndarray of shape (n, m)
     """
     dtype = np.dtype(dtype or X.dtype)
-    if kernel == "precomputed":
-        return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=dtype)
     if callable(kernel):
         K = np.asarray(kernel(X, X if Z is None else Z), dtype=dtype)
         wanted = (X.shape[0], (X if Z is None else Z).shape[0])
         if K.shape != wanted:
             raise ValueError(f"The kernel function must give a matrix of shape {wanted}, got {K.shape}.")
         return K
-    if kernel == "rbf":
-        D = squared_distances(X, Z, dtype)
-        return rbf_from_distances(D, gamma, out=D)
-    if kernel == "laplacian":
-        D = np.empty((X.shape[0], (X if Z is None else Z).shape[0]), dtype=dtype)
-        for rows in row_blocks(*D.shape):
-            D[rows] = manhattan_distances(X[rows], X if Z is None else Z)
-        return rbf_from_distances(D, gamma, out=D)
-    K = inner_products(X, Z, dtype)
-    if kernel == "linear":
-        return K
-    if kernel not in ("poly", "sigmoid"):
-        raise ValueError(f"kernel must be one of {KERNELS} or a function, got {kernel!r}.")
-    for rows in row_blocks(*K.shape):
-        block = K[rows]
-        block *= dtype.type(gamma)
-        block += dtype.type(coef0)
-        if kernel == "poly":
-            np.power(block, degree, out=block)
-        else:
-            np.tanh(block, out=block)
-    return K
+    if kernel == "precomputed":
+        return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=dtype)
+    base = base_matrix(X, Z, kernel, dtype)
+    return kernel_from_base(base, kernel, gamma, degree, coef0, out=base)
 
 
 def gram_diagonal(
