@@ -1,0 +1,96 @@
+# Everything runs in .venv, which is made on first use.  Needs only make, Python 3.11+ and a C++20 compiler:
+# cmake, ninja and nanobind are installed into .venv.  See CONTRIBUTING.md.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+STAMPS := $(VENV)/stamps
+CORE := CMakeLists.txt $(wildcard src/skmargin/_core/*.cpp src/skmargin/_core/*.hpp)
+CPP := $(wildcard src/skmargin/_core/*.cpp src/skmargin/_core/*.hpp)
+PY_SOURCES := src tests benchmarks conftest.py
+# One BLAS thread in every process: the test workers already share the cores, and times stay comparable.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
+# The tests that enter the compiled core (make sanitize); make them all with SANITIZE_TESTS=tests.
+SANITIZE_TESTS ?= $(wildcard tests/_core tests/solvers)
+ARGS ?=
+
+# The newest Python that can make a virtual environment and compile an extension; empty where there is none.
+PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 python3; do \
+	$$python -c 'import ensurepip, os, sys, sysconfig; \
+	sys.exit(sys.version_info < (3, 11) or not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' \
+	2>/dev/null && { echo $$python; break; }; done)
+# make knows a CXX even where there is no compiler: only one from the user counts.
+ifeq ($(origin CXX),default)
+CXX := $(shell for cxx in c++ g++ clang++; do command -v $$cxx && break; done)
+endif
+export CXX
+
+EXTRAS_test := test
+EXTRAS_demo := cli,plot
+EXTRAS_bench := bench,test
+EXTRAS_lint := dev
+
+.PHONY: help test demo bench lint format sanitize clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+
+test: $(STAMPS)/test ## run all tests
+	$(ONE_THREAD) $(PY) -m pytest -n auto $(ARGS)
+
+demo: $(STAMPS)/demo ## compare the machines with scikit-learn's on digits
+	$(ONE_THREAD) $(PY) -m benchmarks.demo
+
+bench: $(STAMPS)/bench ## time to accuracy against LIBLINEAR and scikit-learn (ARGS="--sets digits --C 1")
+	$(ONE_THREAD) $(PY) -m benchmarks.run $(ARGS)
+
+lint: $(STAMPS)/lint ## check style and types
+	$(PY) -m ruff check $(PY_SOURCES)
+	$(PY) -m ruff format --check $(PY_SOURCES)
+	$(PY) -m mypy
+	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
+
+format: $(STAMPS)/lint ## put the sources into the house style
+	$(PY) -m ruff check --fix $(PY_SOURCES)
+	$(PY) -m ruff format $(PY_SOURCES)
+	$(VENV)/bin/clang-format -i $(CPP)
+
+# The instrumented core goes to an environment of its own, which borrows the packages of .venv (a .pth file, so that the
+# import hook of the editable install there, which would find the plain core, is not run).
+SANITIZED := build/sanitize/venv
+sanitize: build/sanitize/stamp ## run the tests of the core under the address and undefined-behaviour sanitizers
+	@rm -f build/sanitize/report.*
+	$(ONE_THREAD) ASAN_OPTIONS=detect_leaks=0:log_path=build/sanitize/report UBSAN_OPTIONS=print_stacktrace=1 \
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
+	$(SANITIZED)/bin/python -m pytest -n auto -p no:cacheprovider $(SANITIZE_TESTS) || { cat build/sanitize/report.*; exit 1; }
+
+build/sanitize/stamp: $(STAMPS)/test $(CORE) $(shell find src -name '*.py')
+	"$$($(PY) -c 'import sys; print(sys._base_executable)')" -m venv --clear --without-pip $(SANITIZED)
+	$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
+	  "$$($(SANITIZED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/borrowed.pth"
+	$(PIP) --python $(SANITIZED) install --no-build-isolation --no-deps --force-reinstall \
+	  -C build-dir=build/sanitize/cmake -C cmake.define.SKMARGIN_SANITIZE=ON -C cmake.build-type=RelWithDebInfo .
+	@touch $@
+
+clean: ## remove .venv and everything that was built
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+# The core is compiled again only when its sources change: without build isolation cmake keeps its cache.
+$(STAMPS)/%: pyproject.toml $(CORE) | $(STAMPS)/tools
+	$(PIP) install --no-build-isolation --editable ".[$(EXTRAS_$*)]"
+	@touch $@
+
+$(STAMPS)/tools:
+	@test -n "$(PYTHON)" || { echo "skmargin needs Python 3.11 or newer with its venv module and headers (on Debian and" \
+	  "Ubuntu: apt-get install python3-dev python3-venv); none was found, set PYTHON to name one." >&2; exit 1; }
+	@echo 'int main() { auto f = []<class T>(T x) { return x; }; return f(0); }' > .cxx20.cpp; \
+	  test -n "$(CXX)" && $(CXX) -std=c++20 -fsyntax-only .cxx20.cpp 2>/dev/null; ok=$$?; rm -f .cxx20.cpp; \
+	  test $$ok = 0 || { echo "skmargin needs a C++20 compiler (GCC 11, Clang 14 or newer; on Debian and Ubuntu:" \
+	  "apt-get install g++), none was found; set CXX to name one." >&2; exit 1; }
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip
+	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	@mkdir -p $(STAMPS) && touch $@
