@@ -61,10 +61,9 @@ format: $(STAMPS)/lint ## put the sources into the house style
 # import hook of the editable install there, which would find the plain core, is not run).
 SANITIZED := build/sanitize/venv
 sanitize: build/sanitize/stamp ## run the tests of the core under the address and undefined-behaviour sanitizers
-	@rm -f build/sanitize/report.*
-	$(ONE_THREAD) ASAN_OPTIONS=detect_leaks=0:log_path=build/sanitize/report UBSAN_OPTIONS=print_stacktrace=1 \
+	$(ONE_THREAD) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
-	$(SANITIZED)/bin/python -m pytest -n auto -p no:cacheprovider $(SANITIZE_TESTS) || { cat build/sanitize/report.*; exit 1; }
+	$(SANITIZED)/bin/python -m pytest -n auto --capture=no -p no:cacheprovider $(SANITIZE_TESTS)
 
 build/sanitize/stamp: $(STAMPS)/test $(CORE) $(shell find src -name '*.py')
 	"$$($(PY) -c 'import sys; print(sys._base_executable)')" -m venv --clear --without-pip $(SANITIZED)
