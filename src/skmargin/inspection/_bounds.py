@@ -1,0 +1,225 @@
+"""Generalisation bounds as numbers.
+
+With probability at least 1 - delta over the n training samples, for all W with ``||W||_{2,p} <= Lam``::
+
+    P(margin <= 0)  <=  mean loss(margin_i)  +  a L sqrt(pi) / n * psi * Lam * sqrt(tr K)  +  3 sqrt(ln(2/delta) / (2n))
+                        empirical               complexity                                    confidence
+
+for a decreasing L-Lipschitz loss with values in [0, 1] that is 1 at margins <= 0.  ``psi`` bounds the Gaussian sum
+``E ||(sum_i g_ij x_i)_j||_{2,p*} / sqrt(tr K)``.  Two Gaussian comparisons, as in the papers, give a = 2 sqrt(2); the
+margin is sqrt(2)-Lipschitz in the scores, so that one comparison is enough, and a = 2.
+
+- "mcodm" (Zhang & Zhou 2017, Theorem 1): loss ``clip(1 - z/(1-theta), 0, 1)^2``, L = 2/(1-theta), p = 2, psi = sqrt(k).
+  The printed constant, 16, is four times what the proof gives.
+- "lp" (Lei et al. 2015, Corollary 8): loss ``min(1, (1 - z/rho)_+)``, L = 1/rho.  The printed psi bounds the Gaussian
+  moments generously, and its branch needs the exponent clipped at 2 for two classes.
+
+An intercept is the weight of one more feature that is always 1.  A vector added to all w_l changes no margin, so the
+smaller of the norms of W and of the centred W is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from ._class_vectors import class_vectors, kernel_diagonal
+from ._margins import class_scores, margins_from_scores
+
+Bound = Literal["mcodm", "lp"]
+Version = Literal["sharp", "proof", "printed"]
+
+
+@dataclass(frozen=True)
+class GeneralizationBound:
+    """The three terms of a bound on the error, and what they were computed from.
+
+    Attributes
+    ----------
+    empirical, complexity, confidence : float
+        The terms; `total` is their sum.  A total above 1 says nothing about the error, but still compares models.
+    norm : float
+        ``||W||_{2,p}`` of the fitted class vectors.
+    radius : float
+        The norm ball that the bound covers: the given one, or the smallest power of two that holds the norm.
+    delta : float
+        The probability that is left for this ball.
+    """
+
+    empirical: float
+    complexity: float
+    confidence: float
+    norm: float
+    radius: float
+    delta: float
+    bound: str
+    version: str
+
+    @property
+    def total(self) -> float:
+        """Sum of the three terms: the bound on the probability of an error."""
+        return self.empirical + self.complexity + self.confidence
+
+
+@validate_params(
+    {
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "bound": [StrOptions({"mcodm", "lp"})],
+        "version": [StrOptions({"sharp", "proof", "printed"})],
+        "theta": [Interval(Real, 0, 1, closed="left")],
+        "p": [Interval(Real, 1, None, closed="left")],
+        "rho": [Interval(Real, 0, None, closed="neither")],
+        "radius": [Interval(Real, 0, None, closed="neither"), None],
+    },
+    prefer_skip_nested_validation=True,
+)
+def generalization_bound(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    delta: float = 0.05,
+    bound: Bound = "mcodm",
+    *,
+    version: Version = "sharp",
+    theta: float = 0.2,
+    p: float = 2.0,
+    rho: float = 1.0,
+    radius: float | None = None,
+) -> GeneralizationBound:
+    """Bound on the error of new samples, from the training margins and the norm of the class vectors.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        A classifier with one linear or kernel vector for each class, or a pipeline that ends in one.  The steps
+        before it count as fixed: the bound does not pay for having learnt them.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The training samples.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    delta : float, default=0.05
+        The bound holds with probability at least ``1 - delta``.
+    bound : {"mcodm", "lp"}, default="mcodm"
+        Theorem 1 of Zhang & Zhou (2017), or Corollary 8 of Lei et al. (2015).
+    version : {"sharp", "proof", "printed"}, default="sharp"
+        Constants: the smallest that are proved; those that the papers' proofs give; those printed in the papers (valid,
+        but larger than needed).
+    theta : float in [0, 1), default=0.2
+        For "mcodm": the half-width of the band around margin 1.
+    p : float >= 1, default=2
+        For "lp": the exponent of the norm ``||W||_{2,p}``.
+    rho : float, default=1
+        For "lp": the margin at which the loss reaches 0.
+    radius : float, default=None
+        A bound on ``||W||_{2,p}`` that was chosen before looking at the data.  None takes the smallest power of two
+        (at least 1) that holds the norm found, and pays for the choice by a smaller delta.
+
+    Returns
+    -------
+    bound : GeneralizationBound
+        ``empirical``, ``complexity``, ``confidence`` and their sum ``total``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import LinearSVC
+    >>> from skmargin.inspection import generalization_bound
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVC(random_state=0).fit(X, y)
+    >>> sharp, printed = (generalization_bound(model, X, y, version=v) for v in ("sharp", "printed"))
+    >>> round(printed.complexity / sharp.complexity, 3)  # 16 against 2 sqrt(2)
+    5.657
+    """
+    margin = margins_from_scores(class_scores(estimator, X), y, estimator.classes_).astype(np.float64)
+    final, rows = behind_transformers(estimator, X)
+    vectors = class_vectors(final)
+    k, n = len(vectors.gram), len(margin)
+    products, diagonal = vectors.gram, kernel_diagonal(final, rows)
+    if vectors.intercept.any():
+        products, diagonal = products + np.outer(vectors.intercept, vectors.intercept), diagonal + 1
+    if bound == "mcodm":
+        p, lipschitz, loss = 2.0, 2 / (1 - theta), np.clip(1 - margin / (1 - theta), 0, 1) ** 2
+    else:
+        lipschitz, loss = 1 / rho, np.clip(1 - margin / rho, 0, 1)
+    norm = min(block_norm(products, p), block_norm(centred(products), p))
+    ball, share = (radius, delta) if radius is not None else peeled(norm, delta)
+    if norm > ball * (1 + 1e-12):
+        raise ValueError(f"radius={radius} is smaller than the norm of the class vectors, {norm:.6g}.")
+    comparisons = 2.0 if version == "sharp" else 2 * np.sqrt(2)
+    psi = np.sqrt(k) * (4 if version == "printed" else 1) if bound == "mcodm" else size_factor(k, p, version)
+    return GeneralizationBound(
+        empirical=float(loss.mean()),
+        complexity=float(comparisons * lipschitz * np.sqrt(np.pi) / n * psi * ball * np.sqrt(diagonal.sum())),
+        confidence=float(3 * np.sqrt(np.log(2 / share) / (2 * n))),
+        norm=norm,
+        radius=float(ball),
+        delta=float(share),
+        bound=bound,
+        version=version,
+    )
+
+
+def behind_transformers(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The classifier inside searches and pipelines, and the rows as that classifier sees them."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
+            estimator = estimator.steps[-1][1]
+        else:
+            return estimator, X
+
+
+def centred(products: np.ndarray) -> np.ndarray:
+    """Gram matrix of the class vectors after their mean is taken from each."""
+    mean = products.mean(axis=0)
+    return products - mean - mean[:, None] + mean.mean()
+
+
+def block_norm(products: np.ndarray, p: float) -> float:
+    """``||W||_{2,p}``, the p-norm of the lengths of the class vectors."""
+    lengths = np.sqrt(np.maximum(products.diagonal(), 0))
+    largest = float(lengths.max())
+    return largest * float(((lengths / largest) ** p).sum() ** (1 / p)) if largest > 0 else 0.0
+
+
+def peeled(norm: float, delta: float) -> tuple[float, float]:
+    """Ball and probability for a norm known only afterwards: the ball 2^j gets delta / ((j+1)(j+2)), in sum delta."""
+    j = max(0, int(np.ceil(np.log2(norm)))) if norm > 0 else 0
+    return 2.0**j, delta / ((j + 1) * (j + 2))
+
+
+def gaussian_moment(s: float) -> float:
+    """``(E|g|^s)^(1/s)`` of a standard normal g."""
+    return float(np.sqrt(2) * np.exp((gammaln((s + 1) / 2) - 0.5 * np.log(np.pi)) / s))
+
+
+def size_factor(k: int, p: float, version: Version) -> float:
+    """psi: how the complexity of k class vectors with ``||W||_{2,p} <= Lam`` grows with k.
+
+    sharp: ``min k^(1/s) tau_s`` over 2 <= s <= p*; proof: with ``sqrt(s)`` in front; printed:
+    ``(2s)^(1+1/s) k^(1/s) / sqrt(2)`` at ``s = clip(2 ln k, 2, p*)``.  For p > 2: ``k^(1/p*)``, or, in the papers' way,
+    ``k^(1/2-1/p)`` times the factor of p = 2.
+    """
+    conjugate = np.inf if p == 1 else p / (p - 1)
+    if p > 2:
+        return k ** (1 / conjugate) if version == "sharp" else k ** (0.5 - 1 / p) * size_factor(k, 2.0, version)
+    top = min(conjugate, 200.0)
+    if version == "printed":
+        s = float(np.clip(2 * np.log(k), 2, top))
+        return float((2 * s) ** (1 + 1 / s) * k ** (1 / s) / np.sqrt(2))
+
+    def factor(s: float) -> float:
+        return k ** (1 / s) * gaussian_moment(s) * (1.0 if version == "sharp" else np.sqrt(s))
+
+    if top <= 2:
+        return factor(2.0)
+    inner = minimize_scalar(factor, bounds=(2.0, top), method="bounded")
+    return float(min(inner.fun, factor(2.0), factor(top)))

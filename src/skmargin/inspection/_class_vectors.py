@@ -1,0 +1,108 @@
+"""The vectors w_1 .. w_k behind the scores of a classifier, as far as their norms and products go.
+
+A linear classifier shows them as ``coef_``; a kernel machine only has their inner products, a'Ka.  So everything here
+works on the Gram matrix of the class vectors, which both have.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.svm import SVC, NuSVC
+from sklearn.utils import check_array
+
+from ..kernels.gram import gram, gram_diagonal
+
+
+class ClassVectors(NamedTuple):
+    """Gram matrix of the class vectors (k, k) and the intercepts (k,).  Two classes: w_1 = -w_0 = coef / 2."""
+
+    gram: np.ndarray
+    intercept: np.ndarray
+
+
+def class_vectors(estimator: Any) -> ClassVectors:
+    """Inner products of the class vectors of a bare classifier (no pipeline) that scores with one vector a class."""
+    k = len(estimator.classes_)
+    if isinstance(estimator, OneVsOneClassifier) or (isinstance(estimator, SVC | NuSVC) and k > 2):
+        raise TypeError(f"{type(estimator).__name__} decides between pairs: it has no vector for each class.")
+    if isinstance(estimator, OneVsRestClassifier):
+        parts = [linear_parts(part) for part in estimator.estimators_]
+        W, b = np.vstack([w for w, _ in parts]), np.concatenate([b for _, b in parts])
+    elif isinstance(estimator, SVC | NuSVC):
+        return per_class(estimator, dual_gram(estimator), np.asarray(estimator.intercept_, dtype=np.float64))
+    elif hasattr(estimator, "coef_"):
+        W, b = linear_parts(estimator)
+    elif hasattr(estimator, "dual_coef_"):
+        products = dual_gram(estimator)
+        b = np.zeros(len(products)) + np.asarray(getattr(estimator, "intercept_", 0.0), dtype=np.float64)
+        return per_class(estimator, products, b)
+    else:
+        raise TypeError(
+            f"{type(estimator).__name__} has neither coef_ nor dual_coef_: it has no vector for each class."
+        )
+    return per_class(estimator, W @ W.T, b)
+
+
+def per_class(estimator: Any, products: np.ndarray, b: np.ndarray) -> ClassVectors:
+    """Give each class its vector; the one vector v of a binary classifier is split: w_1 = -w_0 = v / 2."""
+    k = len(estimator.classes_)
+    if k == 2 and len(products) == 1:
+        sign = np.array([-0.5, 0.5])
+        return ClassVectors(products[0, 0] * np.outer(sign, sign), sign * b[0])
+    if len(products) != k or len(b) != k:
+        raise TypeError(f"{type(estimator).__name__} has {len(products)} vectors for {k} classes.")
+    return ClassVectors(products, b)
+
+
+def linear_parts(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
+    """``coef_`` as a dense float64 matrix with a row a vector, and the intercepts."""
+    if not hasattr(estimator, "coef_"):
+        raise TypeError(f"{type(estimator).__name__} has no coef_: its class vectors are not known.")
+    W = estimator.coef_
+    W = np.atleast_2d(np.asarray(W.toarray() if sparse.issparse(W) else W, dtype=np.float64))
+    return W, np.zeros(len(W)) + np.asarray(getattr(estimator, "intercept_", 0.0), dtype=np.float64)
+
+
+def dual_gram(estimator: Any) -> np.ndarray:
+    """``a'Ka`` of the rows a of ``dual_coef_`` over the support vectors."""
+    a = estimator.dual_coef_
+    a = np.asarray(a.toarray() if sparse.issparse(a) else a, dtype=np.float64)
+    return a @ support_gram(estimator) @ a.T
+
+
+def support_gram(estimator: Any) -> np.ndarray:
+    """Kernel matrix of the support vectors, where the machine keeps them (not for a precomputed kernel)."""
+    vectors = getattr(estimator, "support_vectors_", None)
+    if vectors is None or vectors.shape[0] != estimator.dual_coef_.shape[1]:
+        raise TypeError(
+            f"{type(estimator).__name__} with kernel={getattr(estimator, 'kernel', None)!r} keeps no support vectors: "
+            "its class vectors are not known."
+        )
+    return gram(vectors, dtype=np.float64, **kernel_parameters(estimator))
+
+
+def kernel_parameters(estimator: Any) -> dict[str, Any]:
+    """The kernel of a machine with its numbers, ready for `skmargin.kernels.gram`; linear where it has none."""
+    if hasattr(estimator, "coef_") or not hasattr(estimator, "kernel"):
+        return {"kernel": "linear"}
+    found = {"kernel": estimator.kernel}
+    for name, fitted in (("gamma", ("gamma_", "_gamma", "gamma")), ("degree", ("degree",)), ("coef0", ("coef0",))):
+        value = next((getattr(estimator, attribute) for attribute in fitted if hasattr(estimator, attribute)), None)
+        if value is not None and not isinstance(value, str):
+            found[name] = value
+    return found
+
+
+def kernel_diagonal(estimator: Any, X: Any) -> np.ndarray:
+    """``k(x_i, x_i)`` of every row."""
+    X = X.tocsr() if sparse.issparse(X) else check_array(X, dtype=[np.float64, np.float32])
+    diagonal = np.asarray(gram_diagonal(X, **kernel_parameters(estimator)), dtype=np.float64)
+    if (diagonal < 0).any():
+        raise ValueError(
+            "A bound needs a positive semi-definite kernel; this one is negative for a sample with itself."
+        )
+    return diagonal

@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn.datasets import load_digits, load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from skmargin.inspection import generalization_bound, margins
+from skmargin.inspection._bounds import gaussian_moment, peeled, size_factor
+
+X, y = load_iris(return_X_y=True)
+MODEL = LinearSVC(random_state=0, fit_intercept=False, max_iter=10_000).fit(X, y)
+
+
+def norm_of(W, p=2.0):
+    return (np.linalg.norm(W, axis=1) ** p).sum() ** (1 / p)
+
+
+def test_mcodm_bound_term_by_term():
+    W = MODEL.coef_ - MODEL.coef_.mean(axis=0)
+    radius, theta, n = 100.0, 0.3, 150
+    for version, a in {"sharp": 2 * np.sqrt(2), "proof": 4.0, "printed": 16.0}.items():
+        got = generalization_bound(MODEL, X, y, 0.1, version=version, theta=theta, radius=radius)
+        margin = margins(MODEL, X, y)
+        z = np.where(margin <= 0, 1, np.where(margin >= 0.7, 0, (1 - margin / 0.7) ** 2))
+        assert_allclose(got.empirical, z.mean())
+        assert_allclose(got.complexity, a * radius / (1 - theta) * np.sqrt(2 * np.pi * 3 * (X**2).sum()) / n)
+        assert_allclose(got.confidence, 3 * np.sqrt(np.log(2 / 0.1) / (2 * n)))
+        assert_allclose(got.norm, np.linalg.norm(W))
+        assert got.total == got.empirical + got.complexity + got.confidence
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2, 1.5, 2.0, 5.0])
+def test_lp_bound_term_by_term(p):
+    got = {v: generalization_bound(MODEL, X, y, bound="lp", p=p, rho=0.5, radius=50, version=v) for v in VERSIONS}
+    margin = margins(MODEL, X, y)
+    trace = (X**2).sum()
+    assert_allclose(got["sharp"].empirical, np.clip(1 - margin / 0.5, 0, 1).mean())
+    assert_allclose(got["sharp"].norm, min(norm_of(MODEL.coef_, p), norm_of(MODEL.coef_ - MODEL.coef_.mean(0), p)))
+    for version, a in {"sharp": 2.0, "proof": 2 * np.sqrt(2), "printed": 2 * np.sqrt(2)}.items():
+        expected = a / 0.5 * np.sqrt(np.pi) / 150 * size_factor(3, p, version) * 50 * np.sqrt(trace)
+        assert_allclose(got[version].complexity, expected)
+    assert got["sharp"].complexity < got["proof"].complexity <= got["printed"].complexity
+
+
+VERSIONS = ("sharp", "proof", "printed")
+
+
+def test_printed_factor_is_the_closed_form_of_the_corollary():
+    for k in (3, 10, 100):
+        s = 2 * np.log(k)
+        corollary = np.sqrt(np.e) * (4 * np.log(k)) ** (1 + 1 / (2 * np.log(k)))
+        assert_allclose(size_factor(k, 1.01, "printed") * np.sqrt(2), corollary * k ** (1 / s) / np.sqrt(np.e))
+    p_star = 1.9 / 0.9
+    assert_allclose(
+        size_factor(100, 1.9, "printed") * np.sqrt(2), (2 * p_star) ** (1 + 1 / p_star) * 100 ** (1 / p_star)
+    )
+    assert_allclose(size_factor(2, 1.01, "printed"), 4**1.5 * np.sqrt(2) / np.sqrt(2))  # clipped at s = 2
+
+
+def test_gaussian_moments():
+    assert_allclose([gaussian_moment(2), gaussian_moment(4)], [1, 3**0.25])
+
+
+@pytest.mark.parametrize("k", [2, 5, 40])
+@pytest.mark.parametrize("p", [1.05, 1.3, 2.0, 3.0, 10.0])
+def test_sharp_factor_dominates_the_gaussian_sum(k, p):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(30, 6)) * rng.exponential(size=6)
+    conjugate = p / (p - 1)
+    sums = np.linalg.norm(np.einsum("nd,tnk->tkd", A, rng.normal(size=(1500, 30, k))), axis=2)
+    draws = (sums**conjugate).sum(axis=1) ** (1 / conjugate) / np.linalg.norm(A)
+    mean, error = draws.mean(), draws.std() / np.sqrt(len(draws))
+    assert mean - 4 * error <= size_factor(k, p, "sharp") <= size_factor(k, p, "proof") * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_one_comparison_dominates_the_rademacher_sum_of_margins(k):
+    """sup over ||W|| <= 1 of sum_i s_i margin_i, by ascent from many starts, stays below sqrt(pi k tr K)."""
+    rng = np.random.default_rng(1)
+    A, b = rng.normal(size=(12, 3)), rng.integers(k, size=12)
+    rows = np.arange(12)
+    total = []
+    for _ in range(60):
+        sign = rng.choice([-1.0, 1.0], size=12)
+        W = rng.normal(size=(200, k, 3))
+        best = -np.inf
+        for _ in range(30):
+            W /= np.linalg.norm(W, axis=(1, 2), keepdims=True)
+            F = np.einsum("nd,wkd->wnk", A, W)
+            own = F[:, rows, b]
+            F[:, rows, b] = -np.inf
+            rival = F.argmax(axis=2)
+            best = max(best, float(((own - F.max(axis=2)) @ sign).max()))
+            step = np.zeros_like(W)
+            for i in rows:
+                step[:, b[i]] += sign[i] * A[i]
+                step[np.arange(200), rival[:, i]] -= sign[i] * A[i]
+            W = W + 0.3 * step / np.linalg.norm(step, axis=(1, 2), keepdims=True)
+        total.append(best)
+    assert np.mean(total) <= np.sqrt(np.pi * k * (A**2).sum())
+
+
+def test_peeling_pays_for_the_choice_of_the_ball():
+    assert peeled(0.0, 0.05) == (1.0, 0.025)
+    assert peeled(1.0, 0.05) == (1.0, 0.025)
+    assert peeled(5.0, 0.05) == (8.0, 0.05 / 20)
+    assert_allclose(sum(peeled(2.0**j, 0.05)[1] for j in range(1000)), 0.05, rtol=2e-3)
+    chosen = generalization_bound(MODEL, X, y)
+    assert chosen.norm <= chosen.radius < 2 * max(chosen.norm, 0.5)
+    fixed = generalization_bound(MODEL, X, y, radius=chosen.radius)
+    assert fixed.confidence < chosen.confidence and fixed.complexity == chosen.complexity
+
+
+def test_intercept_is_one_more_feature():
+    with_intercept = LinearSVC(random_state=0, max_iter=10_000).fit(X, y)
+    extended = LinearSVC(random_state=0, fit_intercept=False).fit(np.c_[X, np.ones(150)], y)
+    extended.coef_ = np.c_[with_intercept.coef_, with_intercept.intercept_]
+    a = generalization_bound(with_intercept, X, y)
+    b = generalization_bound(extended, np.c_[X, np.ones(150)], y)
+    assert_allclose([a.empirical, a.complexity, a.norm], [b.empirical, b.complexity, b.norm])
+
+
+def test_kernels_pipelines_and_sparse_rows():
+    rows = y < 2
+    linear, kernel = SVC(kernel="linear"), SVC(kernel="poly", degree=1, gamma=1.0)
+    a, b = (generalization_bound(m.fit(X[rows], y[rows]), X[rows], y[rows]) for m in (linear, kernel))
+    assert_allclose(a.total, b.total, rtol=1e-6)
+    rbf = SVC().fit(X[rows], y[rows])
+    a = generalization_bound(rbf, X[rows], y[rows], radius=64.0, theta=0.0)
+    assert_allclose(a.complexity, 2 * np.sqrt(2) * 64 * np.sqrt(2 * np.pi * 2 * 2 * 100) / 100)  # k(x, x) + 1 = 2
+    pipe = make_pipeline(StandardScaler(), LinearSVC(random_state=0)).fit(X, y)
+    assert_allclose(
+        generalization_bound(pipe, X, y).total, generalization_bound(pipe[-1], pipe[0].transform(X), y).total
+    )
+    A, b = load_digits(return_X_y=True)
+    model = LinearSVC(random_state=0, C=1e-3).fit(A, b)
+    dense, csr = (generalization_bound(model, Z, b) for Z in (A, sparse.csr_array(A)))
+    assert_allclose(dense.total, csr.total)
+
+
+def test_refusals_name_the_parameter():
+    with pytest.raises(ValueError, match="'delta' parameter"):
+        generalization_bound(MODEL, X, y, delta=1.0)
+    with pytest.raises(ValueError, match="'bound' parameter"):
+        generalization_bound(MODEL, X, y, bound="vc")
+    with pytest.raises(ValueError, match="'theta' parameter"):
+        generalization_bound(MODEL, X, y, theta=1.0)
+    with pytest.raises(ValueError, match=r"radius=0.1 is smaller than the norm"):
+        generalization_bound(MODEL, X, y, radius=0.1)
+    with pytest.raises(TypeError, match="decides between pairs"):
+        generalization_bound(SVC().fit(X, y), X, y)
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        rows = y < 2
+        generalization_bound(SVC(kernel="sigmoid", gamma=0.01, coef0=-1.0).fit(X[rows], y[rows]), X[rows], y[rows])

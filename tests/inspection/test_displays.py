@@ -1,0 +1,95 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.svm import LinearSVC
+
+from skmargin.inspection import MarginDistributionDisplay, PairwiseMarginDisplay, margins, pairwise_margins
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+X, y = load_iris(return_X_y=True)
+NAMES = np.array(["<script>", "$x$", "עברית"], dtype=object)[y]
+MODEL = LinearSVC(random_state=0).fit(X, NAMES)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def test_cumulative_curve_is_the_empirical_distribution():
+    display = MarginDistributionDisplay.from_estimator(MODEL, X, NAMES)
+    (line,) = display.artists_
+    margin = np.sort(margins(MODEL, X, NAMES))
+    assert_array_equal(line.get_xdata()[1:], margin)
+    assert_allclose(line.get_ydata(), np.arange(151) / 150)
+    assert display.ax_.get_xlabel() == "Margin"
+    assert display.figure_ is display.ax_.figure
+    assert line.get_label() == "LinearSVC"
+
+
+def test_histogram_has_the_area_one():
+    display = MarginDistributionDisplay.from_estimator(MODEL, X, NAMES, kind="histogram", bins=11)
+    values, edges, _ = display.artists_[0].get_data()
+    assert len(values) == 11
+    assert_allclose((values * np.diff(edges)).sum(), 1)
+
+
+def test_classes_models_and_parts_on_one_axis():
+    first = MarginDistributionDisplay.from_estimator(MODEL, X[::2], NAMES[::2], name="train", normalize=True, color="k")
+    second = MarginDistributionDisplay.from_estimator(
+        MODEL, X[1::2], NAMES[1::2], name="test", per_class=True, ax=first.ax_
+    )
+    assert second.ax_ is first.ax_ and len(second.artists_) == 3
+    labels = [text.get_text() for text in second.ax_.get_legend().get_texts()]
+    assert labels[0] == "train" and labels[1] == "test: $x$"
+    assert first.artists_[0].get_color() == "k"
+    second.figure_.canvas.draw()
+
+
+def test_from_predictions_equals_from_estimator():
+    a = MarginDistributionDisplay.from_estimator(MODEL, X, NAMES)
+    b = MarginDistributionDisplay.from_predictions(NAMES, MODEL.decision_function(X))
+    assert_array_equal(a.margins, b.margins)
+    assert b.ax_.get_legend() is None
+
+
+def test_pairwise_map():
+    display = PairwiseMarginDisplay.from_estimator(MODEL)
+    widths = pairwise_margins(MODEL)
+    assert_allclose(display.im_.get_array().filled(np.nan), widths)
+    assert display.text_[0, 1].get_text() == format(widths[0, 1], ".2g") and display.text_[0, 0] is None
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == [str(c).replace("$", r"\$") for c in MODEL.classes_]
+    display.figure_.canvas.draw()
+    fig, ax = plt.subplots()
+    named = PairwiseMarginDisplay.from_estimator(
+        MODEL, display_labels=["a", "b", "c"], ax=ax, include_values=False, colorbar=False, cmap="magma"
+    )
+    assert named.text_ is None and named.figure_ is fig and len(fig.axes) == 1
+
+
+def test_pairwise_gaps_for_a_classifier_without_vectors():
+    model = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, y)
+    display = PairwiseMarginDisplay.from_predictions(y, model.decision_function(X))
+    assert display.ax_.get_ylabel() == "True class"
+    assert (display.pairwise[~np.eye(3, dtype=bool)] > 0).all()
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="kind must be"):
+        MarginDistributionDisplay.from_estimator(MODEL, X, NAMES, kind="pie")
+    with pytest.raises(ValueError, match="per_class=True needs y_true"):
+        MarginDistributionDisplay(np.arange(3.0)).plot(per_class=True)
+
+
+def test_matplotlib_is_imported_only_to_draw():
+    code = "import skmargin.inspection, sys; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from skmargin.inspection import pairwise_margins, pairwise_score_gaps
+
+X, y = load_iris(return_X_y=True)
+
+
+def test_linear_widths_from_the_definition():
+    model = LogisticRegression(max_iter=1000).fit(X, y)
+    widths = pairwise_margins(model)
+    for k in range(3):
+        for l in range(3):
+            if k != l:
+                assert_allclose(widths[k, l], 2 / np.linalg.norm(model.coef_[k] - model.coef_[l]))
+    assert np.isnan(widths.diagonal()).all()
+
+
+def test_binary_width_is_the_width_of_the_tube():
+    A, b = load_breast_cancer(return_X_y=True)
+    A = StandardScaler().fit_transform(A)
+    model = LinearSVC(random_state=0).fit(A, b)
+    assert_allclose(pairwise_margins(model)[0, 1], 2 / np.linalg.norm(model.coef_))
+    model = SVC(kernel="linear").fit(A, b)
+    assert_allclose(pairwise_margins(model)[0, 1], 2 / np.linalg.norm(model.coef_))
+
+
+def test_one_vs_one_machines_agree_with_the_machine_of_the_pair_alone():
+    for model in [SVC(kernel="linear"), SVC(kernel="rbf", gamma=0.3), SVC(kernel="poly", gamma=0.1, coef0=1)]:
+        widths = pairwise_margins(model.fit(X, y))
+        for k, l in [(0, 1), (0, 2), (1, 2)]:
+            rows = (y == k) | (y == l)
+            alone = SVC(**model.get_params()).fit(X[rows], y[rows])
+            assert_allclose(widths[k, l], pairwise_margins(alone)[0, 1], rtol=1e-6)
+        assert_array_equal(widths, widths.T)
+    model = OneVsOneClassifier(LinearSVC(random_state=0)).fit(X, y)
+    assert_allclose(pairwise_margins(model)[1, 2], 2 / np.linalg.norm(model.estimators_[2].coef_))
+
+
+def test_one_vs_rest_pipelines_and_sparse_coefficients():
+    model = OneVsRestClassifier(LinearSVC(random_state=0)).fit(X, y)
+    whole = LinearSVC(random_state=0).fit(X, y)
+    assert_allclose(pairwise_margins(model), pairwise_margins(whole), rtol=1e-3)
+    assert_allclose(pairwise_margins(make_pipeline(whole)), pairwise_margins(whole))
+    expected = pairwise_margins(whole)
+    assert_allclose(pairwise_margins(whole.sparsify()), expected)
+
+
+def test_equal_vectors_have_an_infinite_width():
+    model = LinearSVC(random_state=0).fit(X, y)
+    model.coef_ = np.zeros((3, 4))
+    assert np.isinf(pairwise_margins(model)[0, 1])
+
+
+def test_classifiers_without_vectors_are_refused():
+    with pytest.raises(TypeError, match="neither coef_ nor dual_coef_"):
+        pairwise_margins(GradientBoostingClassifier(n_estimators=1).fit(X, y))
+    with pytest.raises(TypeError, match="precomputed"):
+        pairwise_margins(SVC(kernel="precomputed").fit(X @ X.T, y))
+
+
+def test_score_gaps_by_hand():
+    scores = np.array([[3.0, 1, 0], [5, 1, 1], [1, 9, 0]])
+    gaps = pairwise_score_gaps([0, 0, 1], scores, [0, 1, 2])
+    assert_allclose(gaps, [[np.nan, 3, 3.5], [8, np.nan, 9], [np.nan, np.nan, np.nan]])
+    assert_allclose(pairwise_score_gaps(["a", "b"], [-2.0, 3.0], ["a", "b"]), [[np.nan, 2], [3, np.nan]])
