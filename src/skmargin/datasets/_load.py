@@ -1,0 +1,99 @@
+"""One function for all data: a built-in name or a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+
+from ._csv import read_csv
+from ._files import DataError
+from ._libsvm import read_libsvm
+from ._parquet import read_parquet
+
+BUILT_IN: dict[str, tuple[Callable[..., Any], str]] = {
+    "iris": (load_iris, "flowers of three species, measured in centimetres"),
+    "wine": (load_wine, "chemical analysis of wines of three cultivars"),
+    "digits": (load_digits, "8 x 8 pictures of handwritten digits"),
+    "breast_cancer": (load_breast_cancer, "measurements of cell nuclei, malignant or benign"),
+}
+_COMPRESSED = {".gz", ".bz2", ".xz"}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows and labels with their names.
+
+    Attributes
+    ----------
+    name : str
+        Built-in name, or name of the file.
+    X : ndarray or CSR array of shape (n_samples, n_features)
+        The rows.
+    y : ndarray of shape (n_samples,) or None
+        The labels: integers or strings.
+    feature_names : list of str or None
+        Names of the columns, where the source has any.
+    """
+
+    name: str
+    X: Any
+    y: np.ndarray | None
+    feature_names: list[str] | None
+
+
+def load_dataset(
+    source: str | os.PathLike[str],
+    *,
+    target: str | int | None = None,
+    labelled: bool = True,
+    n_features: int | None = None,
+) -> Dataset:
+    """Load data by name or from a file.
+
+    Parameters
+    ----------
+    source : str or path
+        ``"iris"``, ``"wine"``, ``"digits"``, ``"breast_cancer"``, or a file: CSV (``.csv``, ``.tsv``), Parquet
+        (``.parquet``, ``.pq``), anything else is read as LIBSVM.  Text files may be compressed (gzip, bzip2, xz).
+    target : str or int, default=None
+        Column with the labels in a CSV or Parquet file.
+    labelled : bool, default=True
+        A CSV or Parquet file without ``target`` is refused; False reads it as rows without labels.
+    n_features : int, default=None
+        Number of features of a LIBSVM file, for test data whose last features are all zero.
+
+    Returns
+    -------
+    data : Dataset
+        With ``name``, ``X``, ``y`` and ``feature_names``.
+
+    Examples
+    --------
+    >>> from skmargin.datasets import load_dataset
+    >>> data = load_dataset("iris")
+    >>> data.X.shape, data.feature_names[0], sorted(set(data.y.tolist()))
+    ((150, 4), 'sepal length (cm)', ['setosa', 'versicolor', 'virginica'])
+    """
+    if str(source) in BUILT_IN:
+        bunch = BUILT_IN[str(source)][0]()
+        return Dataset(str(source), bunch.data, bunch.target_names[bunch.target], list(map(str, bunch.feature_names)))
+    path = Path(source)
+    if not path.exists():
+        raise DataError(f"{source}: neither a file nor one of the built-in data sets {', '.join(BUILT_IN)}.")
+    if path.is_dir():
+        raise DataError(f"{source}: is a folder, not a file.")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    suffix = next((s for s in reversed(suffixes) if s not in _COMPRESSED), "")
+    if suffix in (".csv", ".tsv", ".parquet", ".pq"):
+        if labelled and target is None:
+            raise DataError(f"{source}: say which column holds the labels (target).")
+        table = (read_csv if suffix in (".csv", ".tsv") else read_parquet)(path, target)
+    else:
+        table = read_libsvm(path, n_features=n_features)
+    return Dataset(path.name, table.X, table.y, table.feature_names)

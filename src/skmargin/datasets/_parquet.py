@@ -1,0 +1,91 @@
+"""Reader of Parquet files with a target column."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ._csv import column_position
+from ._files import DataError, Table, as_labels, check_memory, too_large
+
+
+def read_parquet(path: str | os.PathLike[str], target: str | int | None = None) -> Table:
+    """Read a Parquet file; all columns but the target must be numbers or booleans.  Needs pyarrow (extra ``data``).
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    target : str or int, default=None
+        Name or number (from 0; -1 is the last) of the column with the labels; None for a file without labels.
+
+    Returns
+    -------
+    table : Table
+        ``X`` an array of float64, ``y`` integers or strings (None without target), ``feature_names`` the other columns.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ImportError("Parquet files need pyarrow: pip install 'skmargin[data]'.") from None
+    try:
+        with pq.ParquetFile(path) as file:
+            names = list(file.schema_arrow.names)
+            if len(set(names)) < len(names):
+                raise DataError(f"{path}: two columns have the same name.")
+            position = column_position(names, target, path)
+            features = [i for i in range(len(names)) if i != position]
+            if not features:
+                raise DataError(f"{path}: there is no column besides the target.")
+            check_memory(path, 3 * 8 * max(file.metadata.num_rows, 0) * len(names))
+            table = file.read()
+            table.validate(full=True)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file.") from None
+    except MemoryError:
+        raise DataError(too_large(path)) from None
+    except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not a sound Parquet file ({str(error).splitlines()[0][:200]}).") from None
+    if table.num_rows == 0:
+        raise DataError(f"{path}: the file holds no samples.")
+    X = np.empty((table.num_rows, len(features)))
+    for j, i in enumerate(features):
+        X[:, j] = _numbers(table.column(i), names[i], path)
+    y = _labels(table.column(position), names[position], path) if position is not None else None
+    return Table(X, y, [names[i] for i in features])
+
+
+def _numbers(column: Any, name: str, path: Any) -> np.ndarray:
+    import pyarrow.types as kinds
+
+    kind = column.type
+    if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind)):
+        raise DataError(f"{path}, column {name!r}: holds {kind}, not numbers. Encode such columns as numbers first.")
+    _refuse_missing(column, name, path, "value")
+    values = column.cast("float64", safe=False).to_numpy()
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        what = "the value is missing (NaN)" if np.isnan(values[bad[0]]) else "the value is not finite"
+        raise DataError(f"{path}, row {bad[0] + 1}, column {name!r}: {what}.")
+    return values
+
+
+def _labels(column: Any, name: str, path: Any) -> np.ndarray:
+    _refuse_missing(column, name, path, "label")
+    values = column.to_pylist()
+    if all(isinstance(value, bool) for value in values):
+        return np.array(values)
+    if all(isinstance(value, int) for value in values) and all(abs(value) < 2**63 for value in values):
+        return np.array(values, dtype=np.int64)
+    if not all(isinstance(value, str | int | float) for value in values):
+        raise DataError(f"{path}, column {name!r}: holds {column.type}, not labels (whole numbers or text).")
+    return as_labels([str(value) for value in values], path, f"the target column {name!r}")
+
+
+def _refuse_missing(column: Any, name: str, path: Any, what: str) -> None:
+    if column.null_count:
+        row = int(np.flatnonzero(column.is_null().to_numpy())[0]) + 1
+        raise DataError(f"{path}, row {row}, column {name!r}: the {what} is missing.")
