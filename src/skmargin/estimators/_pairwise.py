@@ -1,0 +1,213 @@
+"""What the machines of Abe (2017) share: kernels, two-class machines for many classes, coefficients and scores."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..kernels.basis import METHODS as BASES
+from ..kernels.basis import basis_rows
+from ..kernels.gram import KERNELS, gram, resolve_gamma, row_blocks
+from ..solvers.pairwise import METHODS, Duel, combine, duels, n_machines
+from ..solvers.sources import Features, KernelBlocks, Source
+from ._base import MarginClassifier, Problem
+
+LARGEST_DIRECT = 6000  # rows of one two-class problem up to which all of them are basis points, factorised directly
+
+
+class Prepared(NamedTuple):
+    """Training data with the rows sorted by class, and what the two-class machines are fitted on."""
+
+    problem: Problem
+    gamma: float
+    source: Source
+    iterative: bool
+    duels: list[Duel]
+
+
+class PairwiseMachines(MarginClassifier):
+    """Base of the classifiers made of two-class machines ``f(x) = sum_j a_j K(x, z_j) + b`` or ``w'x + b``."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left"), "array-like"],
+        "degree": [Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "multi_class": [StrOptions(set(METHODS))],
+        "basis": [StrOptions({"auto", "all", *BASES})],
+        "n_basis": [Interval(Integral, 1, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    # -- training data ------------------------------------------------------------------------------------------------
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, penalty: str) -> Prepared:
+        """Check the data, sort the rows by class, resolve the width, and choose the basis."""
+        problem = self._check_problem(X, y, sample_weight)
+        X = problem.X
+        if self.kernel == "precomputed":
+            X = self._square(X, problem.kept)
+        order = np.argsort(problem.y, kind="stable")
+        if (np.diff(order) < 0).any():
+            X = X[order]
+            if self.kernel == "precomputed":
+                X = X[:, order]
+        problem = Problem(X, problem.y[order], problem.weight[order], problem.n_classes, problem.kept[order])
+        given = np.asarray(self.gamma).ravel()[0] if np.ndim(self.gamma) else self.gamma
+        gamma = resolve_gamma(given, X, problem.weight, self.kernel)
+        parts = duels(problem.y, problem.n_classes, self.multi_class)
+        return self._with_source(problem, gamma, parts, penalty)
+
+    def _with_source(self, problem: Problem, gamma: float, parts: list[Duel], penalty: str) -> Prepared:
+        largest = max(len(duel.rows) for duel in parts)
+        self.basis_indices_: Any = None
+        self._basis_map: Any = None
+        if self.kernel == "linear":
+            iterative = min(largest, problem.X.shape[1]) > LARGEST_DIRECT
+            if iterative:
+                self._say(f"{largest} rows and {problem.X.shape[1]} features: iterative solver.")
+            return Prepared(problem, gamma, Features(problem.X), iterative, parts)
+        basis = self.basis
+        if basis == "auto":
+            basis = "all"
+            if largest > LARGEST_DIRECT:
+                basis = "random"
+                self._say(f"{largest} rows in a two-class problem: basis of {self.n_basis} random rows (basis='auto').")
+        if basis == "all":
+            if largest > LARGEST_DIRECT:
+                self._say(f"{largest} rows in a two-class problem: iterative solver.")
+            blocks = KernelBlocks(lambda rows, columns: self._block(problem.X, rows, columns, gamma))
+            return Prepared(problem, gamma, blocks, largest > LARGEST_DIRECT, parts)
+        return Prepared(problem, gamma, Features(self._basis_features(problem, gamma, basis, penalty)), False, parts)
+
+    def _block(self, X: Any, rows: np.ndarray, columns: np.ndarray, gamma: float) -> np.ndarray:
+        if self.kernel == "precomputed":
+            return np.array(X[rows[:, None], columns], dtype=np.float64)
+        left = X[rows]
+        K = self._gram(left, None if columns is rows else X[columns], gamma)
+        if columns is rows and callable(self.kernel):
+            _check_symmetric(K)
+        return K
+
+    def _basis_features(self, problem: Problem, gamma: float, basis: str, penalty: str) -> np.ndarray:
+        """Kernel of all rows with the basis; where the kernel norm is the penalty, times ``K_basis^(-1/2)``."""
+        X = problem.X
+        everything = np.arange(X.shape[0])
+        kernel = {"kernel": self.kernel, "gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+        rows = basis_rows(
+            X,
+            min(self.n_basis, X.shape[0]),
+            basis,
+            check_random_state(self.random_state),
+            lambda columns: self._block(X, everything, columns, gamma),
+            **kernel,
+        )
+        self.basis_indices_ = problem.kept[rows]
+        self._basis_rows = rows
+        Phi = self._block(X, everything, rows, gamma)
+        if penalty == "kernel":
+            w, Q = linalg.eigh(Phi[rows])
+            kept = w > 1e-10 * w[-1]
+            self._basis_map = Q[:, kept] / np.sqrt(w[kept])
+            Phi = Phi @ self._basis_map
+        return Phi
+
+    def _square(self, X: Any, kept: np.ndarray) -> np.ndarray:
+        X = X.toarray() if sparse.issparse(X) else X
+        if X.shape[1] != self.n_features_in_ or X.shape[1] < len(kept) or (len(kept) and kept[-1] >= X.shape[1]):
+            raise ValueError(f"A precomputed kernel must be a square matrix, got {X.shape}.")
+        X = X[:, kept]
+        _check_symmetric(X)
+        return X
+
+    def _say(self, message: str) -> None:
+        if self.verbose:
+            print(f"[{type(self).__name__}] {message}")
+
+    # -- the fitted machines ------------------------------------------------------------------------------------------
+
+    def _publish(self, prepared: Prepared, coef: list[np.ndarray], intercept: list[np.ndarray]) -> None:
+        """Store the coefficients of the machines: those of duel t are ``coef[t]`` (rows or features, machines)."""
+        problem, k = prepared.problem, prepared.problem.n_classes
+        self.gamma_ = prepared.gamma
+        self.intercept_ = np.concatenate(intercept)
+        if self.kernel == "linear":
+            self.coef_ = np.ascontiguousarray(np.hstack(coef).T)
+            return
+        if isinstance(prepared.source, Features):  # a basis: one row a machine
+            stacked = np.hstack(coef)
+            self.dual_coef_ = np.ascontiguousarray(
+                (stacked if self._basis_map is None else self._basis_map @ stacked).T
+            )
+            self.support_ = self.basis_indices_
+            self._fitted_rows = None if self.kernel == "precomputed" else problem.X[self._basis_rows]
+            del self._basis_map, self._basis_rows
+            return
+        del self._basis_map
+        self.support_ = problem.kept
+        self.n_support_ = np.bincount(problem.y, minlength=k)
+        self._fitted_rows = None if self.kernel == "precomputed" else problem.X
+        if len(prepared.duels) == 1:
+            self.dual_coef_ = np.ascontiguousarray(coef[0].T)
+            return
+        self.dual_coef_ = np.empty((k - 1, len(problem.y)))
+        for (i, j), duel, a in zip(combinations(range(k), 2), prepared.duels, coef, strict=True):
+            first, second = problem.y[duel.rows] == i, problem.y[duel.rows] == j
+            self.dual_coef_[j - 1, duel.rows[first]] = a[first, 0]
+            self.dual_coef_[i, duel.rows[second]] = a[second, 0]
+
+    def _gram(self, X: Any, Z: Any, gamma: float) -> np.ndarray:
+        return gram(X, Z, self.kernel, gamma, self.degree, self.coef0, dtype=np.float64)
+
+    def _machine_scores(self, X: Any) -> np.ndarray:
+        """Scores ``(n, machines)`` of checked rows."""
+        if self.kernel == "linear":
+            return np.asarray(X @ self.coef_.T + self.intercept_)
+        k = len(self.classes_)
+        by_class = self.basis_indices_ is None and k > 2 and self.multi_class != "ovr"
+        F = np.empty((X.shape[0], n_machines(k, self.multi_class)))
+        for rows in row_blocks(X.shape[0], len(self.support_) // 4 + 1):
+            if self.kernel == "precomputed":
+                K = np.asarray(X[rows].toarray() if sparse.issparse(X) else X[rows])[:, self.support_]
+            else:
+                K = self._gram(X[rows], self._fitted_rows, self.gamma_)
+            F[rows] = self._pair_products(K, k) if by_class else K @ self.dual_coef_.T
+        F += self.intercept_
+        return F
+
+    def _pair_products(self, K: np.ndarray, k: int) -> np.ndarray:
+        """Sums over the two classes of each pair; class c has one row of coefficients for each other class."""
+        F = np.zeros((len(K), k * (k - 1) // 2))
+        number = {pair: t for t, pair in enumerate(combinations(range(k), 2))}
+        ends = np.cumsum(self.n_support_)
+        for c in range(k):
+            mine = slice(ends[c] - self.n_support_[c], ends[c])
+            columns = [number[min(c, other), max(c, other)] for other in range(k) if other != c]
+            F[:, columns] += K[:, mine] @ self.dual_coef_[:, mine].T
+        return F
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return combine(self._machine_scores(X), len(self.classes_), self.multi_class)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+def _check_symmetric(K: np.ndarray) -> None:
+    size = float(np.abs(K).max(initial=0))
+    if K.shape[0] != K.shape[1] or float(np.abs(K - K.T).max(initial=0)) > 1e-6 * size:
+        raise ValueError(f"The kernel matrix of the training rows must be symmetric, got a matrix of shape {K.shape}.")

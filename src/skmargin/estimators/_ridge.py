@@ -1,0 +1,157 @@
+"""Fit and selection that `ULDMClassifier` and `LSSVC` share: they differ in their penalty and in their intercept."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+
+from ..kernels.gram import base_matrix, kernel_from_base
+from ..solvers.linear_system import Machine, Solution, scale
+from ..solvers.pairwise import Duel, over_threads
+from ..solvers.ridge_direct import iterate_features, iterate_kernel, solve_features, solve_kernel
+from ..solvers.ridge_search import Task, best_candidate, duel_weight, full_search, held_out_accuracy, screened_search
+from ..solvers.sources import Features, Source, submatrix
+from ._pairwise import PairwiseMachines, Prepared
+
+SMALL = 1000  # rows up to which the whole grid is evaluated in double precision: cheap anyway
+SHARED = ("rbf", "laplacian", "poly", "sigmoid")  # kernels whose widths share a matrix
+
+
+class RidgeMachines(PairwiseMachines):
+    """Least-squares machines; a subclass names the `Machine` and its strengths."""
+
+    @abstractmethod
+    def _machine(self) -> Machine: ...
+
+    @abstractmethod
+    def _strengths(self) -> np.ndarray:
+        """Strengths of the penalty as `linear_system` takes them, one or several."""
+
+    @abstractmethod
+    def _publish_strength(self, index: int) -> None:
+        """Set the fitted attribute of the strength chosen."""
+
+    @abstractmethod
+    def _objective(self, solution: Solution, strength: float) -> float:
+        """Sum of the objectives of the machines of one duel, from the solution that is not scaled."""
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        machine, strengths = self._machine(), self._strengths()
+        prepared = self._prepare(X, y, sample_weight, machine.penalty)
+        chosen = 0
+        if hasattr(self, "cv_scores_"):
+            del self.cv_scores_  # of an earlier fit
+        if np.ndim(self.gamma) or len(strengths) > 1:
+            prepared, chosen = self._select(prepared, machine, strengths)
+        self._publish_strength(chosen)
+        s = float(strengths[chosen])
+        weight = prepared.problem.weight
+        self.n_iter_, reached, self.objective_, self.dual_gap_ = 1, 0.0, 0.0, None
+
+        def work(duel: Duel) -> tuple[Solution, int, float]:
+            p = duel_weight(weight[duel.rows], machine)
+            return self._solve(prepared.source, duel, p, machine, s, prepared.iterative)
+
+        coef, intercept = [], []
+        for solution, n_iter, one_reached in over_threads(work, prepared.duels, self.n_jobs):
+            self.objective_ += self._objective(solution, s)
+            fitted = scale(solution) if machine.normalised else solution
+            coef.append(fitted.coef)
+            intercept.append(fitted.intercept)
+            self.n_iter_, reached = max(self.n_iter_, n_iter), max(reached, one_reached)
+        self._publish(prepared, coef, intercept)
+        if reached > 0:
+            self._warn_not_converged(reached, "relative gradient")
+        return self
+
+    def _solve(
+        self, source: Source, duel: Duel, weight: np.ndarray, machine: Machine, s: float, iterative: bool
+    ) -> tuple[Solution, int, float]:
+        """Solve one duel: the solution (not scaled), the iterations, and the tolerance reached where it was missed."""
+        if isinstance(source, Features):
+            Phi = source.rows(duel.rows)
+            if iterative:
+                return iterate_features(Phi, weight, duel.Y, machine, s, self.tol, self.max_iter)
+            return solve_features(Phi, weight, duel.Y, machine, s), 1, 0.0
+        K = source.square(duel.rows)
+        if iterative:
+            return iterate_kernel(K, weight, duel.Y, machine, s, self.tol, self.max_iter)
+        return solve_kernel(K, weight, duel.Y, machine, s), 1, 0.0
+
+    # -- selection ----------------------------------------------------------------------------------------------------
+
+    def _select(self, prepared: Prepared, machine: Machine, strengths: np.ndarray) -> tuple[Prepared, int]:
+        """Choose width and strength; returns the data prepared for the width chosen and the strength's index."""
+        problem, many = prepared.problem, np.ndim(self.gamma) > 0
+        if many and self.kernel not in SHARED:
+            raise ValueError(
+                f"gamma={self.gamma!r}: several widths need one of the kernels {SHARED}, got {self.kernel!r}."
+            )
+        if prepared.iterative:
+            raise ValueError(
+                "The problem is too large for a factorisation, which choosing among several values needs: give one "
+                "value, or a smaller basis (basis='random', n_basis=...)."
+            )
+        gammas = [float(g) for g in np.ravel(self.gamma)] if many else [prepared.gamma]
+        task = Task(
+            problem.y,
+            problem.n_classes,
+            problem.weight,
+            self._folds(problem.y, problem.kept),
+            self.multi_class,
+            machine,
+            self.n_jobs,
+        )
+        prepare = lambda g: self._with_source(problem, g, prepared.duels, machine.penalty)  # noqa: E731
+        if isinstance(prepared.source, Features) or self.kernel not in SHARED:
+            sources = [prepared.source] if not many else [prepare(g).source for g in gammas]
+            scores = np.array([held_out_accuracy(source, task, strengths, np.float64) for source in sources])
+        else:
+            scores = self._search_kernel(problem.X, gammas, task, strengths)
+        width, strength = best_candidate(scores, strengths)
+        self.cv_scores_ = scores if many else scores[0]
+        self._say(f"chose candidate {(width, strength)} with a held-out accuracy of {scores[width, strength]:.4f}.")
+        return (prepare(gammas[width]) if many else prepared), strength
+
+    def _search_kernel(self, X: Any, gammas: list[float], task: Task, strengths: np.ndarray) -> np.ndarray:
+        exact = self.search == "exact" or X.shape[0] <= SMALL
+        base = base_matrix(X, None, self.kernel, np.float64 if exact else np.float32)
+        room = np.empty_like(base)
+
+        def kernel_of(g: int, dtype: type) -> Source:
+            out = room if dtype == base.dtype else None
+            source = base if dtype == base.dtype else base_matrix(X, None, self.kernel, dtype)
+            return submatrix(kernel_from_base(source, self.kernel, gammas[g], self.degree, self.coef0, out=out))
+
+        def part_of(g: int, rows: np.ndarray, dtype: type) -> Source:
+            part = base[rows[:, None], rows].astype(dtype, copy=False)
+            return submatrix(kernel_from_base(part, self.kernel, gammas[g], self.degree, self.coef0, out=part))
+
+        if exact:
+            return full_search(kernel_of, len(gammas), task, strengths)
+        return screened_search(kernel_of, part_of, len(gammas), task, strengths, check_random_state(self.random_state))
+
+    def _folds(self, codes: np.ndarray, kept: np.ndarray) -> list[np.ndarray] | None:
+        """Held-out sets as positions in the sorted rows, drawn in the order in which the user gave the rows."""
+        if self.cv is None:
+            return None
+        order = np.argsort(kept, kind="stable")
+        cv = check_cv(self.cv, codes[order], classifier=True)
+        folds = [order[test] for _, test in cv.split(np.zeros(len(codes)), codes[order])]
+        times = np.bincount(np.concatenate(folds), minlength=len(codes))
+        if (times != 1).any():
+            raise ValueError(f"cv={self.cv!r} must hold out every row exactly once.")
+        return folds
+
+
+def positive_values(name: str, value: Any, zero_allowed: bool) -> np.ndarray:
+    """One value or several as an array, refused with the parameter's name where one is not allowed."""
+    values = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    good = np.isfinite(values) & ((values >= 0) if zero_allowed and np.ndim(value) == 0 else (values > 0))
+    if values.ndim != 1 or len(values) == 0 or not good.all():
+        raise ValueError(f"{name} must be a positive number or a list of positive numbers, got {value!r}.")
+    return values

@@ -1,0 +1,202 @@
+"""One strength of the least-squares machines of `linear_system`: Cholesky where it has the digits, Krylov for large n.
+
+Direct.  ``coefficients`` or explicit features: the normal equations ``(Z'PZ + s diag(1.., beta)) (a, b) = Z'P y`` with
+Z = (Phi, 1), on the smaller side of Phi.  ``kernel``: ``(sqrt(p) K sqrt(p) + s I) u = y~ - q b``.  Their condition is
+largest eigenvalue / s, so strengths below `EIGENVALUE_DIGITS` times the largest eigenvalue go to the spectrum.
+Iterative.  LSMR (Fong & Saunders 2011) on ``min ||A a + q b - y~||^2 + s ||(a, b)||^2``, products with A only; the free
+intercept is eliminated by projecting q out.  ``kernel``: conjugate gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, cg, lsmr
+
+from .linear_system import (
+    EIGENVALUE_DIGITS,
+    Machine,
+    RidgePath,
+    Solution,
+    dense,
+    scale_rows,
+    spectrum_of_features,
+    spectrum_of_kernel,
+)
+
+
+class Iterated(NamedTuple):
+    """Solution of an iterative solver, the iterations it took, and the tolerance that it reached."""
+
+    solution: Solution
+    n_iter: int
+    reached: float
+
+
+def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:
+    """Solution on a full symmetric kernel matrix, which is overwritten."""
+    largest = float(np.linalg.norm(K, np.inf)) * float(weight.max())
+    if s == 0:
+        raise ValueError("The system is singular: alpha=0 needs fewer basis points than rows. Use alpha > 0.")
+    if machine.penalty == "coefficients":
+        largest *= float(np.linalg.norm(K, np.inf))
+        if s < EIGENVALUE_DIGITS * largest:
+            return RidgePath(spectrum_of_kernel(K, weight, machine.penalty), Y, machine).solution(s)
+        return _normal_equations(K, weight, Y, machine, s)
+    if s < 1e-12 * largest:
+        return RidgePath(spectrum_of_kernel(K, weight, machine.penalty), Y, machine).solution(s)
+    root = np.sqrt(weight)
+    K *= root
+    K *= root[:, None]
+    K[np.diag_indices_from(K)] += s
+    u, b, residual = _dual(K, root, Y, machine, s)
+    return Solution(root[:, None] * u, b, residual)
+
+
+def solve_features(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:
+    """Solution on explicit features, dense or sparse."""
+    n, N = Phi.shape
+    root = np.sqrt(weight)
+    bound = float(
+        weight @ np.asarray(abs(Phi).power(2).sum(axis=1) if sparse.issparse(Phi) else (Phi**2).sum(axis=1)).ravel()
+    )
+    if s < EIGENVALUE_DIGITS * bound:
+        spectrum = spectrum_of_features(Phi, weight, s)
+        path = RidgePath(spectrum, Y, machine)
+        with_bias = machine.bias != "none"
+        if s == 0 and (len(spectrum.lam) < N or (with_bias and path.q_rest @ path.q_rest < 1e-12 * weight.sum())):
+            raise ValueError(
+                f"The system is singular: alpha=0 needs {N} features that are independent of each other and of the "
+                f"intercept, but the {n} rows have rank {len(spectrum.lam)}. Use alpha > 0."
+            )
+        return path.solution(s)
+    if n > N:
+        return _normal_equations(Phi, weight, Y, machine, s)
+    A = scale_rows(Phi, root)
+    M = dense(A @ A.T)
+    M[np.diag_indices_from(M)] += s
+    u, b, residual = _dual(M, root, Y, machine, s)
+    return Solution(np.asarray(A.T @ u), b, residual)
+
+
+def _normal_equations(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:
+    N = Phi.shape[1]
+    Y = Y.reshape(len(weight), -1)
+    with_bias = machine.bias != "none"
+    A = scale_rows(Phi, np.sqrt(weight))
+    S = np.empty((N + with_bias, N + with_bias))
+    S[:N, :N] = dense(A.T @ A)
+    h = np.empty((N + with_bias, Y.shape[1]))
+    h[:N] = Phi.T @ (weight[:, None] * Y)
+    S[np.arange(N), np.arange(N)] += s
+    if with_bias:
+        S[:N, N] = S[N, :N] = Phi.T @ weight
+        S[N, N] = weight.sum() + (s if machine.bias == "penalised" else 0)
+        h[N] = weight @ Y
+    del A
+    r = linalg.solve(S, h, assume_a="pos", overwrite_a=True, check_finite=False)
+    coef, b = r[:N], r[N] if with_bias else np.zeros(Y.shape[1])
+    f = np.asarray(Phi @ coef) + b
+    # 1 - h'r as a sum of squares (r minimises): no cancellation where the fit is nearly perfect
+    penalty = s * (np.einsum("ij,ij->j", coef, coef) + (b**2 if machine.bias == "penalised" else 0))
+    return Solution(coef, b, weight @ (Y - f) ** 2 + penalty)
+
+
+def _dual(
+    M: np.ndarray, root: np.ndarray, Y: np.ndarray, machine: Machine, s: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``(M + q q'/beta) u = y~`` with M already shifted by s; M is overwritten."""
+    y = root[:, None] * Y.reshape(len(root), -1)
+    try:
+        factor = linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError as error:
+        raise ValueError(
+            f"The system is singular or the kernel is not positive semi-definite ({error}): use a smaller C, or a "
+            "kernel that is a scalar product."
+        ) from error
+    u = linalg.cho_solve(factor, y, check_finite=False)
+    b = np.zeros(y.shape[1])
+    if machine.bias != "none":
+        v = linalg.cho_solve(factor, root, check_finite=False)
+        b = (v @ y) / ((machine.bias == "penalised") + root @ v)
+        u -= np.outer(v, b)
+    return u, b, s * np.einsum("ij,ij->j", y, u)
+
+
+def iterate_features(
+    Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float, tol: float, max_iter: int
+) -> Iterated:
+    """Solution on features that are used in products only: nothing of size N x N or n x n is formed."""
+    n, N = Phi.shape
+    Y = Y.reshape(n, -1)
+    root = np.sqrt(weight)
+    free, penalised = machine.bias == "free", machine.bias == "penalised"
+    q = root / np.sqrt(weight.sum())
+
+    def project(v: np.ndarray) -> np.ndarray:
+        return v - q * (q @ v) if free else v
+
+    def forward(x: np.ndarray) -> np.ndarray:
+        out = root * (Phi @ x[:N])
+        return project(out + root * x[N] if penalised else out)
+
+    def backward(v: np.ndarray) -> np.ndarray:
+        v = root * project(v)
+        out = Phi.T @ v
+        return np.append(out, v.sum()) if penalised else out
+
+    A = LinearOperator((n, N + penalised), matvec=forward, rmatvec=backward, dtype=np.float64)
+    columns, n_iter, reached = [], 0, 0.0
+    for y in (root[:, None] * Y).T:
+        x, stop, steps, norm, gradient, norm_A, *_ = lsmr(
+            A, project(y), damp=np.sqrt(s), atol=tol, btol=tol, conlim=0, maxiter=max_iter
+        )
+        n_iter = max(n_iter, steps)
+        if stop == 7:
+            reached = max(reached, gradient / (norm_A * norm))
+        columns.append(x)
+    X = np.array(columns).T
+    coef, b = X[:N], X[N] if penalised else np.zeros(Y.shape[1])
+    if free:
+        b = weight @ (Y - Phi @ coef) / weight.sum()
+    f = Phi @ coef + b
+    penalty = s * (np.einsum("ij,ij->j", coef, coef) + (b**2 if penalised else 0))
+    return Iterated(Solution(coef, b, weight @ (Y - f) ** 2 + penalty), n_iter, reached)
+
+
+def iterate_kernel(
+    K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float, tol: float, max_iter: int
+) -> Iterated:
+    """As `iterate_features` for a full kernel matrix."""
+    if machine.penalty == "coefficients":
+        return iterate_features(K, weight, Y, machine, s, tol, max_iter)
+    root = np.sqrt(weight)
+    y = root[:, None] * Y.reshape(len(root), -1)
+    M = LinearOperator(K.shape, matvec=lambda x: root * (K @ (root * x)) + s * x, dtype=np.float64)
+    counter = _Counter()
+    reached = 0.0
+    solved = []
+    for column in (*y.T, root) if machine.bias != "none" else y.T:
+        counter.n = 0
+        x, failed = cg(M, column, rtol=tol, maxiter=max_iter, callback=counter)
+        if failed:
+            reached = max(reached, float(np.linalg.norm(M @ x - column) / np.linalg.norm(column)))
+        solved.append(x)
+    u = np.array(solved[: y.shape[1]]).T
+    b = np.zeros(y.shape[1])
+    if machine.bias != "none":
+        v = solved[-1]
+        b = (v @ y) / ((machine.bias == "penalised") + root @ v)
+        u = u - np.outer(v, b)
+    return Iterated(Solution(root[:, None] * u, b, s * np.einsum("ij,ij->j", y, u)), counter.most, reached)
+
+
+class _Counter:
+    def __init__(self) -> None:
+        self.n = self.most = 0
+
+    def __call__(self, _: np.ndarray) -> None:
+        self.n += 1
+        self.most = max(self.most, self.n)

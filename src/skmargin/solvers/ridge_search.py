@@ -1,0 +1,149 @@
+"""Choice of the strength and of the kernel width by exact held-out scores of the least-squares machines.
+
+For one width every duel is factorised once (`linear_system`) and gives, for all strengths, its scores of every row that
+are held out exactly: rows of its two classes by the closed forms, the other rows by its machine (of their fold).  The
+scores of all duels are combined to classes as in a prediction, so what is compared is the multi-class accuracy.
+
+Screening (`screened_search`): all widths by leave-one-out on a quarter of the rows, the best three on all rows, both in
+single precision where the strengths allow it; strengths too small for that are tried, in double precision, where the
+smallest of the others wins.  `full_search` is exact for every candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .linear_system import Machine, RidgePath, scale, spectrum_of_features, spectrum_of_kernel
+from .pairwise import Duel, duels, n_machines, over_threads, winners
+from .sources import Features, Source
+
+N_WIDTHS_KEPT = 3
+SMALLEST_SINGLE = {"coefficients": 1e-6, "kernel": 1e-7}  # "kernel": times the number of rows
+
+
+class Task(NamedTuple):
+    """What is to be classified: codes of the classes, weights, folds (None: leave one out) and the machine."""
+
+    codes: np.ndarray
+    n_classes: int
+    weight: np.ndarray
+    folds: list[np.ndarray] | None
+    method: str
+    machine: Machine
+    n_jobs: int | None
+
+    def subset(self, rows: np.ndarray) -> Task:
+        """The same task on some of the rows, with leave-one-out."""
+        return self._replace(codes=self.codes[rows], weight=self.weight[rows], folds=None)
+
+
+def duel_weight(weight: np.ndarray, machine: Machine) -> np.ndarray:
+    """Weights of the rows of one duel as the machine takes them."""
+    return weight / weight.sum() if machine.normalised else weight
+
+
+def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: type) -> np.ndarray:
+    """Weighted accuracy of the held-out predictions, one number for each strength."""
+    n = len(task.codes)
+    F: np.ndarray = np.empty((len(strengths), n, n_machines(task.n_classes, task.method)), dtype=dtype)
+    if task.folds is None:
+        fold_of, n_folds = np.zeros(n, dtype=np.intp), 1
+    else:
+        fold_of, n_folds = np.empty(n, dtype=np.intp), len(task.folds)
+        for number, fold in enumerate(task.folds):
+            fold_of[fold] = number
+
+    def work(duel: Duel) -> None:
+        rows, columns = duel.rows, duel.columns
+        weight = duel_weight(task.weight[rows], task.machine)
+        if isinstance(source, Features):
+            spectrum = spectrum_of_features(source.rows(rows), weight, float(strengths.min()))
+        else:
+            spectrum = spectrum_of_kernel(source.square(rows), weight, task.machine.penalty)
+        path = RidgePath(spectrum, duel.Y, task.machine)
+        inside = fold_of[rows]
+        folds = [np.flatnonzero(inside == b) for b in range(n_folds)]
+        coef, intercept = [], []  # for each strength the machines that score the other rows, one for each fold
+        for number, s in enumerate(strengths):
+            if task.folds is None:
+                F[number, rows, columns] = path.leave_one_out(s)
+                solution = path.solution(s)
+                machines = [scale(solution) if task.machine.normalised else solution]
+            else:
+                F[number, rows, columns], machines = path.leave_folds_out(s, folds)
+            coef.append([m.coef for m in machines])
+            intercept.append([m.intercept for m in machines])
+        if len(rows) == n:
+            return
+        other = np.ones(n, dtype=bool)
+        other[rows] = False
+        for b in range(n_folds):
+            held = np.flatnonzero(other & (fold_of == b))
+            scores = source.scores(held, rows, np.hstack([c[b] for c in coef]))
+            scores += np.hstack([i[b] for i in intercept])
+            F[:, held, columns] = scores.reshape(len(held), len(strengths), -1).transpose(1, 0, 2)
+
+    over_threads(work, duels(task.codes, task.n_classes, task.method), task.n_jobs)
+    hits = np.array([winners(f, task.n_classes, task.method) == task.codes for f in F])
+    return hits @ task.weight / task.weight.sum()
+
+
+def full_search(
+    kernel_of: Callable[[int, type], Source], n_widths: int, task: Task, strengths: np.ndarray
+) -> np.ndarray:
+    """Accuracy ``(widths, strengths)`` of every candidate, in double precision."""
+    return np.array([held_out_accuracy(kernel_of(g, np.float64), task, strengths, np.float64) for g in range(n_widths)])
+
+
+def screened_search(
+    kernel_of: Callable[[int, type], Source],
+    part_of: Callable[[int, np.ndarray, type], Source],
+    n_widths: int,
+    task: Task,
+    strengths: np.ndarray,
+    rng: np.random.RandomState,
+) -> np.ndarray:
+    """Accuracy ``(widths, strengths)`` with nan for the candidates that were not worth a full evaluation.
+
+    ``kernel_of(width, dtype)`` is the source of all rows and ``part_of(width, rows, dtype)`` that of some rows.
+    """
+    n = len(task.codes)
+    smallest = SMALLEST_SINGLE[task.machine.penalty] * (n if task.machine.penalty == "kernel" else 1)
+    single = strengths >= smallest
+    dtype: type = np.float32
+    if not single.any():
+        single, dtype = np.ones(len(strengths), dtype=bool), np.float64
+    widths: Sequence[int] = range(n_widths)
+    if n_widths > N_WIDTHS_KEPT:
+        rows = quarter(task.codes, rng)
+        part = task.subset(rows)
+        screened = [held_out_accuracy(part_of(g, rows, dtype), part, strengths[single], dtype).max() for g in widths]
+        widths = np.argsort(-np.array(screened), kind="stable")[:N_WIDTHS_KEPT].tolist()
+    scores = np.full((n_widths, len(strengths)), np.nan)
+    for g in widths:
+        scores[g, single] = held_out_accuracy(kernel_of(g, dtype), task, strengths[single], dtype)
+    best = np.unravel_index(np.nanargmax(scores), scores.shape)
+    if not single.all() and strengths[best[1]] == strengths[single].min():
+        g = int(best[0])
+        scores[g, ~single] = held_out_accuracy(kernel_of(g, np.float64), task, strengths[~single], np.float64)
+    return scores
+
+
+def quarter(codes: np.ndarray, rng: np.random.RandomState, least: int = 50) -> np.ndarray:
+    """A random quarter of the rows of each class (at least ``least`` of them), sorted."""
+    chosen = []
+    for code in np.unique(codes):
+        rows = np.flatnonzero(codes == code)
+        chosen.append(rng.permutation(rows)[: max(least, len(rows) // 4)])
+    return np.sort(np.concatenate(chosen))
+
+
+def best_candidate(scores: np.ndarray, strengths: np.ndarray) -> tuple[int, int]:
+    """Width and strength with the best accuracy; of equal ones the strongest penalty, then the first width."""
+    order = np.argsort(-strengths, kind="stable")
+    known = np.where(np.isnan(scores), -1.0, scores)[:, order].T
+    strength, width = np.unravel_index(known.argmax(), known.shape)
+    return int(width), int(order[strength])
