@@ -8,6 +8,7 @@
 // collects all that does not depend on the sample.  Sparse rows stay sparse, at one multiply-add a class.
 // Without an intercept mean, t, shift, base and tot are zero and the same code runs.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -93,6 +94,14 @@ class LinearModel {
             b[l] += geo_.t * tot_[l];
             base_[l] += geo_.t * tot_[l];
         }
+    }
+    // ||W||^2 + t ||tot||^2 of a model without b.
+    double squared_norm() const {
+        double s = 0;
+        for (int64_t j = 0; j < V_.size(); ++j) s += static_cast<double>(V_.data()[j]) * V_.data()[j];
+        for (int32_t l = 0; l < geo_.rows.k; ++l)
+            s += 2 * tot_[l] * base_[l] - tot_[l] * tot_[l] * (geo_.mean2 + geo_.t);
+        return s;
     }
     const std::vector<double>& total() const { return tot_; }
 

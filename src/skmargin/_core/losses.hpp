@@ -13,6 +13,7 @@
 //     bounds(i, d, alpha, m), idle(...)   which rivals cannot move now (shrinking)
 //     stuck(i, d, alpha, m)               true if no rival of the list can move
 //     room(i)                             scale of the duals: a step of this size is the largest possible
+//     feasible_scale(i, alpha, m)         largest s <= 1 for which s alpha is feasible
 // `block` with A = ||x_i||^2 is the exact step of block ascent, with A = sigma the proximal map of the Newton gear.
 #pragma once
 #include <algorithm>
@@ -153,14 +154,8 @@ class HingeLoss {
         double S = 0;
         for (int32_t j = 0; j < m; ++j) S += alpha[j];
         thread_local std::vector<double> work;
-        double* v = out;  // solved in place below m = 64: clip_to_sum reads v once more at the end
-        double small[64];
-        if (m <= 64) {
-            v = small;
-        } else {
-            work.resize(m);
-            v = work.data();
-        }
+        double small[64], *v = small;
+        if (m > 64) work.resize(m), v = work.data();
         for (int32_t j = 0; j < m; ++j) v[j] = (1 - d[j]) * inverse + alpha[j] + S;
         clip_to_sum(v, m, limit(i), total(i), out);
     }
@@ -183,7 +178,7 @@ class HingeLoss {
     }
 
     // `slack` > 0 asks for a safety margin: the scores move between visits.
-    static bool idle(const Bounds& b, double d, double alpha, double slack) {
+    static bool idle(const Bounds& b, int64_t, int32_t, double d, double alpha, double slack) {
         if (alpha <= 0) return 1 - d < b.lo - slack;
         return H == Hinge::sum && alpha >= b.full && 1 - d > b.hi + slack;
     }
@@ -194,7 +189,17 @@ class HingeLoss {
         return alpha[0] >= std::min(limit(i), total(i)) * (1 - 1e-12) && d[0] < 1;
     }
 
-    // Coordinates strictly inside their bounds; returns how many, and whether sum alpha is free to change.
+    // Largest s <= 1 for which s alpha is feasible.
+    double feasible_scale(int64_t i, const double* alpha, int32_t m) const {
+        double S = 0, top = 0;
+        for (int32_t j = 0; j < m; ++j) S += alpha[j], top = std::max(top, alpha[j]);
+        double scale = 1;
+        if (S > total(i)) scale = total(i) / S;
+        if (top * scale > limit(i)) scale = limit(i) / top;
+        return scale;
+    }
+
+    // Is sum alpha free to change?
     bool sum_is_free(int64_t i, double S) const { return S < total(i) * (1 - 1e-12); }
 
     // How much WW-like shrinking needs as a margin.

@@ -1,0 +1,60 @@
+// Arrays between NumPy and the core: inputs are read-only views, outputs own their memory.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "duals.hpp"
+#include "poll.hpp"
+
+namespace skm {
+
+namespace nb = nanobind;
+
+template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// A new NumPy array over the memory of a vector.
+template <class T>
+nb::object to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape) {
+    auto* owned = new std::vector<T>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape, owner));
+}
+
+// Ctrl-C: signal handlers only run when the interpreter lock is held.
+inline void ask_python() {
+    nb::gil_scoped_acquire lock;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// Duals as the driver keeps them: CSR arrays (row starts, rivals, numbers).
+inline void read_duals(Duals& duals, const Vector<int64_t>& start, const Vector<int32_t>& cls, const Vector<double>& alpha) {
+    for (int64_t i = 0; i < duals.size(); ++i) {
+        const int64_t s = start.data()[i];
+        const int32_t m = static_cast<int32_t>(start.data()[i + 1] - s);
+        duals.assign(i, cls.data() + s, alpha.data() + s, m, m);
+    }
+}
+
+inline nb::tuple write_duals(const Duals& duals) {
+    const int64_t n = duals.size();
+    std::vector<int64_t> start(n + 1, 0);
+    std::vector<int32_t> cls;
+    std::vector<double> alpha;
+    for (int64_t i = 0; i < n; ++i) {
+        for (int32_t j = 0; j < duals[i].size; ++j)
+            if (duals[i].alpha[j] != 0) {
+                cls.push_back(duals[i].cls[j]);
+                alpha.push_back(duals[i].alpha[j]);
+            }
+        start[i + 1] = static_cast<int64_t>(cls.size());
+    }
+    const size_t size = cls.size();
+    return nb::make_tuple(to_numpy(std::move(start), {static_cast<size_t>(n + 1)}), to_numpy(std::move(cls), {size}),
+                          to_numpy(std::move(alpha), {size}));
+}
+
+}  // namespace skm

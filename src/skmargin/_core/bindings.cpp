@@ -1,0 +1,41 @@
+// The module _ext: one `bind_*` function a solver.
+#include <nanobind/nanobind.h>
+
+#include "simd.hpp"
+
+#ifdef _MSC_VER
+#define NOMINMAX
+#include <windows.h>
+#endif
+
+namespace nb = nanobind;
+
+void bind_linear(nb::module_& m);
+
+namespace skm {
+
+Level cpu_level() {
+    static const Level level = [] {
+#if defined(SKMARGIN_X86) && defined(_MSC_VER)
+        if (IsProcessorFeaturePresent(PF_AVX2_INSTRUCTIONS_AVAILABLE)) return Level::avx2;
+#elif defined(SKMARGIN_X86)
+        // GCC and Clang: the levels of the x86-64 psABI; x86-64-v3 is AVX2 with FMA, v4 adds AVX-512.
+        __builtin_cpu_init();
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd"))
+            return Level::avx512;
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+            return Level::avx2;
+#endif
+        return Level::baseline;
+    }();
+    return level;
+}
+
+}  // namespace skm
+
+NB_MODULE(_ext, m) {
+    m.doc() = "The compiled core of skmargin.";
+    m.def("simd_level", [] { return skm::simd<double>().name; }, "The instruction set that the vector loops use here.");
+    bind_linear(m);
+}

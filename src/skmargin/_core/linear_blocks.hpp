@@ -1,0 +1,379 @@
+// Block ascent on the dual of a linear large-margin machine, one block a sample (gears A and C).
+//
+//     primal  min_{W,b}  1/2 ||W||^2 + sum_i value_i(f_{i,y_i} - f_il),    f_i = W x_i + b
+//     dual    max_alpha  sum_i dual_i(alpha_i) - 1/2 ||W||^2,   W = sum_i x_i c_i',   b free:  sum_i c_i = 0
+//
+// A visit solves the block of one sample exactly (losses.hpp).  What makes it fast:
+//   - lists: a sample keeps the few rivals that can move; idle rivals and stuck samples leave until the next check;
+//   - the gap is a sum over samples, known at each visit before the step: its running sum says when a full check of
+//     all samples and classes is worth its cost.  Only a full check can end the run;
+//   - conjugate gradients on the face of the dual (face.hpp) between passes.
+// Stopping test: (P - D)/P <= tol at a full check, with D at an exactly feasible dual point (balance.hpp).
+// Crammer & Singer (2001), Keerthi et al. (2008); the layout is described in rows.hpp.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "balance.hpp"
+#include "duals.hpp"
+#include "linear_model.hpp"
+#include "losses.hpp"
+#include "poll.hpp"
+#include "random.hpp"
+
+namespace skm {
+
+struct Limits {
+    double tol;            // relative duality gap
+    int64_t passes;        // full or shrunk
+    double work;           // flops; the driver may change gear after that
+    bool stop_on_stall;    // give up where float32 cannot go on
+};
+
+struct Outcome {
+    double primal = 0, gap = infinity;
+    int64_t passes = 0;
+    double work = 0;
+    bool converged = false;
+};
+
+template <class Rows, class Loss>
+class BlockAscent {
+  public:
+    using Model = LinearModel<Rows>;
+
+    BlockAscent(const Geometry<Rows>& geo, const Loss& loss, const int32_t* y, Duals& duals, double* b, Poll& poll,
+                uint64_t seed)
+        : geo(geo), loss(loss), y(y), duals(duals), model(geo), poll(poll), n(geo.rows.n), k(geo.rows.k), b_(b),
+          random_(seed), f_(k + 1), d_(k + 1), old_(k + 1), new_(k + 1), step_(k + 1), cls_(k + 1), moved_(k + 1),
+          curvature_(geo.curvature) {
+        // A row of (nearly) no length: a larger curvature is still an ascent step and keeps the arithmetic sound.
+        for (int64_t i = 0; i < n; ++i) curvature_[i] = std::max(curvature_[i], 1e-9 / loss.room(i));
+        rebuild_model();
+    }
+
+    // W = sum_i x_i c_i' from the duals: the start, and later the end of accumulated rounding.
+    void rebuild_model() {
+        model.clear();
+        if (geo.intercept()) model.shift_base(b_);
+        for (int64_t i = 0; i < n; ++i)
+            if (duals[i].size > 0) add_sample(model, i, [](double, int32_t) { return 1.0; });
+    }
+
+    // One pass over the active samples in random order; returns the sum of their gaps before their steps.
+    double pass() {
+        random_.shuffle(active_.begin(), static_cast<uint32_t>(active_.size()));
+        double gap = 0;
+        size_t kept = 0;
+        for (size_t a = 0; a < active_.size(); ++a) {
+            const int64_t i = active_[a];
+            if (a + 2 < active_.size()) prefetch(active_[a + 2]);
+            if (a + 1 < active_.size()) geo.rows.prefetch(active_[a + 1]);
+            active_[kept] = active_[a];
+            kept += visit(i, gap);
+        }
+        active_.resize(kept);
+        if (geo.intercept()) model.multiplier_step(b_);
+        ++passes_;
+        return gap;
+    }
+
+    // Scores of all samples and classes: P, the gap, new lists.  Returns the certified gap.
+    double check() {
+        double loss_sum = 0, gap = 0, cf = 0;
+        active_.clear();
+        for (int64_t i = 0; i < n; ++i) {
+            geo.rows.prefetch(i + 1 < n ? i + 1 : i);
+            model.scores_all(i, f_.data());
+            spend(geo.rows.cost(i) * k);
+            double value, inner;
+            gap += relist(i, value, inner);
+            loss_sum += value;
+            cf += inner;
+            if (duals[i].active > 0) active_.push_back(static_cast<uint32_t>(i));
+        }
+        if (geo.intercept())
+            for (int32_t l = 0; l < k; ++l) cf -= (b_[l] + geo.t * model.total()[l]) * model.total()[l];
+        primal = loss_sum + 0.5 * cf;
+        if (!geo.intercept()) return gap;
+        // The running gap belongs to the proximal problem in b: only worth a certificate when it is small itself.
+        if (gap <= target_ * primal) best_dual_ = std::max(best_dual_, feasible_dual());
+        return std::max(primal - best_dual_, gap);
+    }
+
+    // `between` is called after each pass: the steps on the face (face.hpp) come in there.
+    template <class Between>
+    Outcome run(const Limits& limits, Between&& between) {
+        Outcome out;
+        target_ = limits.tol;
+        double full;
+        if (!warm_) {
+            std::vector<double> zeros(k, 0.0);  // at W = 0 the gap is the loss: no check needed
+            full = 0;
+            for (int64_t i = 0; i < n; ++i) full += loss.value(i, zeros.data(), k - 1);
+            primal = full;
+            active_.resize(n);
+            std::iota(active_.begin(), active_.end(), 0u);
+            for (int64_t i = 0; i < n; ++i) warm_ = warm_ || duals[i].size > 0;
+            if (!warm_)
+                for (int64_t i = 0; i < n; ++i) duals[i].active = unseen;
+        }
+        if (warm_) full = check();
+        warm_ = true;
+        int64_t last_check = 0;
+        double best = full;
+        for (;;) {
+            const bool nothing_moves = active_.empty();
+            if (nothing_moves || full <= limits.tol * primal) {
+                if (last_check < passes_) full = check(), last_check = passes_;
+                if (full <= limits.tol * primal) {
+                    out.converged = true;
+                    break;
+                }
+                if (active_.empty() && !geo.intercept()) break;  // every block is optimal to rounding
+            }
+            if (passes_ >= limits.passes || work_ >= limits.work) {
+                if (last_check < passes_) full = check();
+                out.converged = full <= limits.tol * primal;
+                break;
+            }
+            const double running = pass();
+            between();
+            const int64_t since = passes_ - last_check;
+            if (running <= 0.7 * limits.tol * primal || running <= 0.1 * full || since >= 200) {
+                if (geo.intercept() && since < patience_) continue;
+                full = check();
+                last_check = passes_;
+                // The intercept may lag behind: wait longer before the next certificate.
+                patience_ = full > limits.tol * primal ? std::min<int64_t>(2 * patience_, 32) : 1;
+                if (limits.stop_on_stall && since >= 100 && full > 0.7 * best) break;
+                best = std::min(best, full);
+            }
+        }
+        out.primal = primal;
+        out.gap = full;
+        out.passes = passes_;
+        out.work = work_;
+        return out;
+    }
+
+    // Adds the coefficients of sample i, its duals scaled by factor(alpha, l), to a model.
+    template <class Factor>
+    void add_sample(Model& to, int64_t i, Factor factor) {
+        const Duals::Row& r = duals[i];
+        int32_t m = 0;
+        double S = 0;
+        for (int32_t j = 0; j < r.size; ++j) {
+            const double a = r.alpha[j] * factor(r.alpha[j], r.cls[j]);
+            if (a == 0) continue;
+            S += a;
+            moved_[m] = r.cls[j];
+            step_[m++] = -a;
+        }
+        moved_[m] = y[i];
+        step_[m++] = S;
+        to.add(i, moved_.data(), m, step_.data());
+        spend(geo.rows.cost(i) * m);
+    }
+
+    void spend(double flops) {
+        work_ += 2 * flops;
+        poll.work(2 * flops);
+    }
+
+    const Geometry<Rows>& geo;
+    const Loss& loss;
+    const int32_t* y;
+    Duals& duals;
+    Model model;
+    Poll& poll;
+    const int64_t n;
+    const int32_t k;
+    double primal = 0;
+    const std::vector<uint32_t>& active() const { return active_; }
+    int64_t passes() const { return passes_; }
+
+  private:
+    static constexpr int32_t unseen = -1;
+    static constexpr int32_t most_new = 64;  // rivals that may enter a list at once: memory for many classes
+
+    void prefetch(int64_t i) const {
+#if defined(__GNUC__) || defined(__clang__)
+        const Duals::Row& r = duals[i];
+        __builtin_prefetch(r.alpha);
+        __builtin_prefetch(r.cls);
+#else
+        (void)i;
+#endif
+    }
+
+    // One exact block step.  Returns false if the sample can leave the active set.
+    bool visit(int64_t i, double& gap) {
+        Duals::Row& r = duals[i];
+        int32_t m;
+        if (r.active == unseen) {
+            model.scores_all(i, f_.data());
+            spend(geo.rows.cost(i) * k);
+            double value, inner;
+            gap += relist(i, value, inner);
+            m = r.active;
+            for (int32_t j = 0; j < m; ++j) d_[j] = f_[y[i]] - f_[r.cls[j]];
+        } else {
+            m = r.active;
+            cls_[0] = y[i];
+            std::copy(r.cls, r.cls + m, cls_.begin() + 1);
+            model.scores(i, cls_.data(), m + 1, f_.data());
+            spend(geo.rows.cost(i) * (m + 1));
+            for (int32_t j = 0; j < m; ++j) d_[j] = f_[0] - f_[j + 1];
+            double inner = 0;
+            for (int32_t j = 0; j < m; ++j) inner += r.alpha[j] * d_[j];
+            gap += loss.value(i, d_.data(), m) - loss.dual(i, r.alpha, m) + inner;
+            m = shrink(i, r, m);
+        }
+        if (loss.stuck(i, d_.data(), r.alpha, m)) return false;
+        loss.block(i, curvature_[i], d_.data(), r.alpha, m, new_.data());
+        int32_t moved = 0;
+        double sum = 0;
+        for (int32_t j = 0; j < m; ++j) {
+            const double change = new_[j] - r.alpha[j];
+            if (change == 0) continue;
+            sum += change;
+            moved_[moved] = r.cls[j];
+            step_[moved++] = -change;
+            r.alpha[j] = new_[j];
+        }
+        if (moved == 0) return true;
+        if (sum != 0) {
+            moved_[moved] = y[i];
+            step_[moved++] = sum;
+        }
+        model.add(i, moved_.data(), moved, step_.data());
+        spend(geo.rows.cost(i) * moved);
+        return true;
+    }
+
+    // Idle rivals leave the active part of the list: those at zero altogether, the others are parked behind it.
+    int32_t shrink(int64_t i, Duals::Row& r, int32_t m) {
+        const auto bounds = loss.bounds(i, d_.data(), r.alpha, m);
+        int32_t j = 0;
+        while (j < m) {
+            if (!loss.idle(bounds, i, r.cls[j], d_[j], r.alpha[j], Loss::slack)) {
+                ++j;
+                continue;
+            }
+            --m;
+            std::swap(d_[j], d_[m]);
+            std::swap(r.alpha[j], r.alpha[m]);
+            std::swap(r.cls[j], r.cls[m]);
+            if (r.alpha[m] == 0) {  // close the hole with the last parked rival
+                --r.size;
+                r.alpha[m] = r.alpha[r.size];
+                r.cls[m] = r.cls[r.size];
+            }
+        }
+        r.active = m;
+        return m;
+    }
+
+    // New list of sample i from its scores f_ for all classes; value of the loss, alpha'd; returns its gap.
+    double relist(int64_t i, double& value, double& inner) {
+        Duals::Row& r = duals[i];
+        const int32_t own = y[i];
+        int32_t rivals = 0;
+        for (int32_t l = 0; l < k; ++l) old_[l] = 0;
+        for (int32_t j = 0; j < r.size; ++j) old_[r.cls[j]] = r.alpha[j];
+        for (int32_t l = 0; l < k; ++l) {  // compress to the rivals: d_, old_, cls_
+            if (l == own) continue;
+            d_[rivals] = f_[own] - f_[l];
+            old_[rivals] = old_[l];
+            cls_[rivals++] = l;
+        }
+        inner = 0;
+        for (int32_t j = 0; j < rivals; ++j) inner += old_[j] * d_[j];
+        value = loss.value(i, d_.data(), rivals);
+        const double gap = value - loss.dual(i, old_.data(), rivals) + inner;
+
+        const auto bounds = loss.bounds(i, d_.data(), old_.data(), rivals);
+        double cut = infinity;  // of the rivals at zero, only the closest enter a list at once
+        if (rivals > most_new) {
+            int32_t zeros = 0;
+            for (int32_t j = 0; j < rivals; ++j)
+                if (old_[j] == 0 && !loss.idle(bounds, i, cls_[j], d_[j], 0.0, 0.0)) new_[zeros++] = d_[j];
+            if (zeros > most_new) {
+                std::nth_element(new_.begin(), new_.begin() + most_new, new_.begin() + zeros);
+                cut = new_[most_new];
+            }
+        }
+        int32_t active = 0, parked = 0;
+        int32_t entered = 0;
+        for (int32_t j = 0; j < rivals; ++j) {
+            const bool idle = loss.idle(bounds, i, cls_[j], d_[j], old_[j], 0.0);
+            if (idle && old_[j] == 0) continue;
+            if (old_[j] == 0 && (d_[j] > cut || (d_[j] == cut && entered >= most_new))) continue;
+            if (old_[j] == 0) ++entered;
+            if (idle) {
+                moved_[parked] = cls_[j];
+                step_[parked++] = old_[j];
+            } else {
+                cls_[active] = cls_[j];
+                new_[active] = old_[j];
+                d_[active++] = d_[j];
+            }
+        }
+        if (loss.stuck(i, d_.data(), new_.data(), active)) {
+            for (int32_t j = 0; j < active; ++j)
+                if (new_[j] != 0) {
+                    moved_[parked] = cls_[j];
+                    step_[parked++] = new_[j];
+                }
+            active = 0;
+        }
+        std::copy(moved_.begin(), moved_.begin() + parked, cls_.begin() + active);
+        std::copy(step_.begin(), step_.begin() + parked, new_.begin() + active);
+        duals.assign(i, cls_.data(), new_.data(), active + parked, active);
+        return gap;
+    }
+
+    // Dual value at the nearest circulation (balance.hpp), scaled back into the bounds.
+    double feasible_dual() {
+        std::vector<double> T(static_cast<size_t>(k) * k, 0.0);
+        for (int64_t i = 0; i < n; ++i)
+            for (int32_t j = 0; j < duals[i].size; ++j) {
+                const double a = duals[i].alpha[j];
+                const int64_t l = duals[i].cls[j], own = y[i];
+                (a > 0 ? T[own * k + l] : T[l * k + own]) += std::abs(a);
+            }
+        const Circulation flow = circulate(std::move(T), k);
+        auto scaled = [&](int64_t i, double a, int32_t l) { return a > 0 ? flow.factor(y[i], l) : flow.factor(l, y[i]); };
+        double scale = 1;
+        for (int64_t i = 0; i < n; ++i) {
+            const Duals::Row& r = duals[i];
+            for (int32_t j = 0; j < r.size; ++j) new_[j] = r.alpha[j] * scaled(i, r.alpha[j], r.cls[j]);
+            scale = std::min(scale, loss.feasible_scale(i, new_.data(), r.size));
+        }
+        Model balanced(geo);
+        double value = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            const Duals::Row& r = duals[i];
+            if (r.size == 0) continue;
+            for (int32_t j = 0; j < r.size; ++j) new_[j] = scale * r.alpha[j] * scaled(i, r.alpha[j], r.cls[j]);
+            value += loss.dual(i, new_.data(), r.size);
+            add_sample(balanced, i, [&](double a, int32_t l) { return scale * scaled(i, a, l); });
+        }
+        return value - 0.5 * balanced.squared_norm();
+    }
+
+    double* b_;
+    Random random_;
+    std::vector<double> f_, d_, old_, new_, step_;
+    std::vector<int32_t> cls_, moved_;
+    std::vector<double> curvature_;
+    std::vector<uint32_t> active_;
+    int64_t passes_ = 0, patience_ = 1;
+    double work_ = 0, target_ = 0, best_dual_ = -infinity;
+    bool warm_ = false;
+};
+
+}  // namespace skm

@@ -1,0 +1,129 @@
+"""Linear machines by block ascent on the dual.
+
+    primal  min_{W,b}  1/2 ||W||^2 + sum_i value_i(f_{i,y_i} - f_il),   f_i = W x_i + b
+    dual    max_alpha  sum_i dual_i(alpha_i) - 1/2 ||W||^2,   W = sum_i x_i c_i',  c_{i,y_i} = sum_l alpha_il,  c_il = -alpha_il
+            with a free intercept also sum_i c_i = 0
+
+given    X (dense or CSR), classes 0..k-1, the weight ``cap`` = C s_i of each sample, a loss ("max": Crammer-Singer,
+         "sum": Weston-Watkins, "top": the K largest hinges), and perhaps the state of an earlier solve
+returned W, b, the duals, P and the certified duality gap
+
+The loops are in ``_core/linear_blocks.hpp`` and ``_core/face.hpp``; here the gear is chosen: dense or sparse rows, float32
+as long as it is exact enough and then float64.  Crammer & Singer (2001), Weston & Watkins (1998), Keerthi et al. (2008).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skmargin._core import _ext
+
+SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here it is safe
+SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
+
+
+@dataclass(frozen=True)
+class DualState:
+    """A dual point with its primal point and certificate; plain arrays, ready to start the next solve from."""
+
+    W: np.ndarray  # (k, d)
+    b: np.ndarray  # (k,) intercepts, f = W x + b
+    start: np.ndarray  # CSR arrays of the duals: row starts, rivals, numbers
+    rivals: np.ndarray
+    alpha: np.ndarray
+    multipliers: np.ndarray  # (k,) of the free intercept
+    cap: np.ndarray  # (n,) C s_i that the duals belong to
+    y: np.ndarray
+    objective: float
+    gap: float  # P - D, not relative
+    n_iter: int
+    converged: bool
+
+    def rescaled(self, cap: np.ndarray) -> DualState:
+        """The same point for other weights: duals stay feasible when they shrink or grow with their bounds."""
+        ratio = cap / self.cap
+        return replace(self, alpha=self.alpha * np.repeat(ratio, np.diff(self.start)), cap=cap)
+
+
+def solve_linear(
+    X: Any,
+    y: np.ndarray,
+    cap: np.ndarray,
+    n_classes: int,
+    loss: str,
+    K: int = 1,
+    *,
+    fit_intercept: bool = True,
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+    seed: int = 0,
+    state: DualState | None = None,
+    verbose: int = 0,
+) -> DualState:
+    """Solve to a relative duality gap of ``tol``; see the head of this file."""
+    n, k = len(y), n_classes
+    X = _suitable_rows(X)
+    mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() if fit_intercept else None
+    if state is not None and np.array_equal(state.y, y):
+        state = state.rescaled(cap)
+        duals, multipliers = (state.start, state.rivals, state.alpha), state.multipliers
+    else:
+        duals = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+        multipliers = np.zeros(k)
+
+    passes = 0
+    for dtype, stage_tol in _stages(X, tol):
+        last = stage_tol == tol
+        solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
+        out = solve(
+            *_arrays(X, dtype), y, cap, k, loss, K, mean, multipliers, *duals,
+            stage_tol, max(1, max_iter - passes), np.inf, not last, _face_pays(X, k), seed + passes,
+        )  # fmt: skip
+        duals, multipliers = out["duals"], out["multipliers"]
+        passes += out["passes"]
+        if verbose:
+            print(
+                f"[skmargin] {'sparse' if sparse.issparse(X) else 'dense'} rows, {np.dtype(dtype).name}: "
+                f"{passes} passes, objective {out['primal']:.6g}, relative gap {out['gap'] / out['primal']:.1e}"
+            )
+        if passes >= max_iter:
+            break
+    return DualState(
+        out["W"], out["b"], *duals, multipliers, cap, y, out["primal"], out["gap"], passes, out["gap"] <= tol * out["primal"]
+    )  # fmt: skip
+
+
+def _suitable_rows(X: Any) -> Any:
+    """Dense rows for dense data and CSR for sparse data, whatever container the user chose."""
+    n, d = X.shape
+    if sparse.issparse(X):
+        return X.toarray() if X.nnz > SPARSE_BELOW * n * d else X
+    if d >= 32 and np.count_nonzero(X) < SPARSE_BELOW * n * d:
+        return sparse.csr_array(X)
+    return X
+
+
+def _stages(X: Any, tol: float) -> list[tuple[type, float]]:
+    """Number types and the gap to reach with each; the last stage carries the certificate."""
+    small = not sparse.issparse(X) and X.size < 3e5
+    if X.dtype == np.float32 and tol >= SINGLE_TOL:
+        return [(np.float32, tol)]
+    if small:
+        return [(np.float64, tol)]
+    return [(np.float32, max(0.8 * tol, SINGLE_TOL)), (np.float64, tol)]
+
+
+def _arrays(X: Any, dtype: type) -> tuple[Any, ...]:
+    if sparse.issparse(X):
+        return X.indptr, X.indices, X.data.astype(dtype, copy=False), X.shape[1]
+    return (np.ascontiguousarray(X, dtype=dtype),)
+
+
+def _face_pays(X: Any, k: int) -> bool:
+    """A face step clears and reads all of W: not for text, where W is larger than X."""
+    stored = X.nnz if sparse.issparse(X) else X.size
+    return X.shape[1] * k <= 4 * stored
