@@ -1,0 +1,71 @@
+"""The package as it is installed: what is in it, and what importing it costs."""
+
+import subprocess
+import sys
+from importlib.metadata import files, metadata, requires, version
+from importlib.resources import files as resources
+from pathlib import Path
+
+import pytest
+
+import skmargin
+from skmargin._core import _ext
+
+
+def fresh(code: str) -> str:
+    """Standard output of ``code`` in a new interpreter where every warning is an error."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_version_is_stated_once():
+    assert skmargin.__version__ == version("skmargin") == metadata("skmargin")["Version"]
+
+
+def test_every_public_name_exists():
+    assert len(skmargin.__all__) == len(set(skmargin.__all__)) > 0
+    for name in skmargin.__all__:
+        assert hasattr(skmargin, name), name
+
+
+def test_type_hints_are_shipped():
+    assert resources("skmargin").joinpath("py.typed").is_file()
+
+
+def test_no_sources_of_the_core_are_installed():
+    assert not [path for path in files("skmargin") or [] if Path(str(path)).suffix in {".cpp", ".hpp"}]
+
+
+def test_needs_only_numpy_scipy_and_scikit_learn():
+    plain = [line for line in requires("skmargin") or [] if "extra ==" not in line]
+    assert sorted(line.split(">=")[0] for line in plain) == ["numpy", "scikit-learn", "scipy"]
+
+
+@pytest.mark.parametrize("package", ["pandas", "pyarrow", "matplotlib", "torch", "typer", "rich"])
+def test_import_leaves_optional_packages_alone(package):
+    """Neither needed nor loaded: a missing optional package must not stop the import."""
+    assert fresh(f"import sys; sys.modules[{package!r}] = None; import skmargin; print('fine')").strip() == "fine"
+
+
+def test_import_is_light():
+    """What skmargin loads beyond scikit-learn's own machines is its own code and nothing else."""
+    code = (
+        "import sys, sklearn.svm, sklearn.linear_model; before = set(sys.modules); import skmargin; "
+        "print(*{name.split('.')[0] for name in set(sys.modules) - before})"
+    )
+    extra = set(fresh(code).split()) - set(sys.stdlib_module_names)
+    assert extra <= {"skmargin", "sklearn", "scipy", "numpy"}, extra
+
+
+def test_core_names_its_instruction_set():
+    assert _ext.simd_level() in {"baseline", "avx2", "avx512"}
+
+
+def test_import_leaves_the_interpreter_lock_as_it_was():
+    """On a free-threaded Python an extension that does not declare itself safe switches the lock back on."""
+    code = (
+        "import sys; locked = getattr(sys, '_is_gil_enabled', lambda: True); before = locked(); "
+        "import skmargin._core._ext; print(before == locked())"
+    )
+    assert fresh(code).strip() == "True"
