@@ -1,0 +1,444 @@
+"""Multi-class SVM that maximises the minimum margin (Nie, Hao and Wang, AAAI 2024)."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, softmax
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import _check_partial_fit_first_call
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from ..kernels.gram import KERNELS, gram, resolve_gamma
+from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
+from ..regularizers import PairwisePower
+from ..solvers.primal import PrimalState, minimise
+from ..solvers.primal_adam import AdamState, adam_epoch
+from ..solvers.primal_factor import GramFactor, factorise
+from ..solvers.primal_objective import PrimalObjective
+from ._base import LinearScores, MarginClassifier, Problem
+
+_ADAM_CHECK = 10  # epochs between two certificates of Adam
+
+
+class M3SVC(LinearScores, MarginClassifier):
+    """Multi-class SVM that maximises the minimum margin between classes.
+
+    Minimises, over class vectors ``w_l`` and intercepts ``b_l`` with scores ``f_il = w_l'x_i + b_l``::
+
+        sum_i s_i loss(f_i, y_i) + alpha sum_{j<l} ||w_j - w_l||^p + eps (||W||^2 + ||b||^2)
+
+    The margin between two classes is ``2 / ||w_j - w_l||``: ``p = 2`` weighs all margins alike (the machine of Weston and
+    Watkins), a larger ``p`` looks more and more at the smallest one.  The loss is a sum, so ``alpha`` need not grow with the data.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-3
+        Strength of the penalty (the paper's lambda).
+    p : float, default=4
+        Power of the distances, at least 1.
+    loss : {"hinge", "log_loss"}, default="hinge"
+        ``"hinge"``: the sum of ``g(1 - f_y + f_l)`` over the other classes; ``"log_loss"``: the softmax variant, with
+        :meth:`predict_proba`.
+    delta : float, default=1e-2
+        Smoothing of the hinge, ``g(t) = (t + sqrt(t^2 + delta^2)) / 2``; 0 is the hinge itself.  Small values cost little time:
+        the solver reaches them through larger ones.  Not used by the log loss.
+    eps : float, default=0.0
+        The paper's ridge on class vectors and intercepts.  At 0 the intercept is not penalised.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
+        Kernel, through a factor of the Gram matrix (n x n numbers).  For many rows put scikit-learn's ``Nystroem`` in front.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Width of the kernels "rbf", "poly", "sigmoid" and "laplacian".
+    degree : float, default=3
+        Degree of the kernel "poly".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    solver : {"auto", "newton-cg", "lbfgs", "adam"}, default="auto"
+        ``"auto"``: Newton's method for few parameters, else L-BFGS.  ``"adam"``: as published, for comparison (``max_iter`` epochs
+        of mini-batches).
+    learning_rate : float, default=0.01
+        Step of Adam, also in :meth:`partial_fit`.
+    batch_size : int, default=256
+        Rows in a step of Adam.
+    fit_intercept : bool, default=True
+        Whether the scores have intercepts.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes; they multiply the sample weights.
+    tol : float, default=1e-3
+        Relative duality gap at which the fit ends.
+    max_iter : int, default=2000
+        Most iterations (epochs of Adam).
+    warm_start : bool, default=False
+        Start the next fit from the last solution.
+    random_state : int, RandomState instance or None, default=None
+        Order of the rows in Adam.
+    verbose : int, default=0
+        Print the progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Class vectors; with two classes their difference.  Linear kernel only.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Intercepts.
+    dual_coef_ : ndarray of shape (n_classes, n_support) or (1, n_support)
+        Coefficients of the rows ``support_``.  Other kernels only.
+    support_ : ndarray of shape (n_support,)
+        Rows of the training data that span the solution.  Other kernels only.
+    objective_ : float
+        Value of the minimised function.
+    dual_gap_ : float
+        Certified relative gap: the minimum is at least ``objective_ * (1 - dual_gap_)``.
+    n_iter_ : int
+        Iterations made.
+
+    References
+    ----------
+    F. Nie, Z. Hao, R. Wang. Multi-class support vector machine with maximizing minimum margin. AAAI 2024.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skmargin.estimators._m3 import M3SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = M3SVC().fit(X, y)
+    >>> model.score(X, y) > 0.97
+    True
+    >>> model.dual_gap_ <= 1e-3
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "p": [Interval(Real, 1, None, closed="left")],
+        "loss": [StrOptions({"hinge", "log_loss"})],
+        "delta": [Interval(Real, 0, None, closed="left")],
+        "eps": [Interval(Real, 0, None, closed="left")],
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "solver": [StrOptions({"auto", "newton-cg", "lbfgs", "adam"})],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        p: float = 4,
+        loss: str = "hinge",
+        delta: float = 1e-2,
+        eps: float = 0.0,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        solver: str = "auto",
+        learning_rate: float = 0.01,
+        batch_size: int = 256,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 2000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.p = p
+        self.loss = loss
+        self.delta = delta
+        self.eps = eps
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> M3SVC:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` the Gram matrix.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights: 0 removes a row, 2 counts it twice.
+
+        Returns
+        -------
+        self : M3SVC
+            The fitted classifier.
+        """
+        old = self._old_model() if self.warm_start else None
+        problem = self._check_problem(X, y, sample_weight)
+        factor = self._factor(problem)
+        rows = problem.X if factor is None else factor.R.astype(problem.X.dtype, copy=False)
+        objective = PrimalObjective(
+            rows,
+            problem.y,
+            problem.weight,
+            problem.n_classes,
+            self._loss(),
+            PairwisePower(self.alpha, self.p),
+            self.fit_intercept,
+            self.eps,
+        )
+        theta = self._start(old, problem, factor, objective)
+        if self.solver == "adam":
+            state = self._fit_adam(objective, theta)
+        else:
+            state = minimise(
+                objective, theta, solver=self.solver, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose
+            )
+        self._publish(state, objective, problem, factor)
+        if self.dual_gap_ > self.tol:
+            self._warn_not_converged(self.dual_gap_)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> M3SVC:
+        """One pass of Adam over a part of a stream (linear kernel).
+
+        The penalty stands against the sum of the losses of all rows seen so far.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels of the stream; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : M3SVC
+            The classifier.
+        """
+        if self.kernel != "linear":
+            raise ValueError(f"partial_fit needs kernel='linear', got {self.kernel!r}. Put Nystroem in front instead.")
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' is not known in a stream; pass a dict to partial_fit's class_weight."
+            )
+        first = _check_partial_fit_first_call(self, classes)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=True,
+            reset=first,
+        )
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y holds labels that are not in classes={self.classes_.tolist()}: {unknown.tolist()}.")
+        codes = np.searchsorted(self.classes_, y).astype(np.int32)
+        if self.class_weight:
+            weight = weight * np.array([self.class_weight.get(c, 1.0) for c in self.classes_.tolist()])[codes]
+        if first:
+            shape = (X.shape[1] + self.fit_intercept, len(self.classes_))
+            self._adam = AdamState.start(np.zeros(shape, X.dtype))
+        kept = np.flatnonzero(weight > 0)
+        if len(kept):
+            X, codes, weight = X[kept], codes[kept], weight[kept]
+            self._adam = adam_epoch(
+                self._adam,
+                X,
+                codes,
+                weight,
+                self._loss().smoothed(self.delta or 1e-2),
+                PairwisePower(self.alpha, self.p).smoothed(1e-3),
+                total=self._adam.seen + float(weight.sum()),
+                rng=check_random_state(self.random_state),
+                **self._adam_options(),
+            )
+        W, b = self._split(self._adam.theta)
+        self._set_linear(W.T, b)
+        self.objective_, self.dual_gap_, self.n_iter_ = np.nan, None, self._adam.n_steps
+        return self
+
+    def _loss(self) -> SmoothLoss:
+        return LogLoss() if self.loss == "log_loss" else SmoothedSumHinge(self.delta)
+
+    def _split(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (theta[:-1], theta[-1]) if self.fit_intercept else (theta, np.zeros(theta.shape[1], theta.dtype))
+
+    def _adam_options(self) -> dict[str, Any]:
+        return {
+            "fit_intercept": self.fit_intercept,
+            "eps": self.eps,
+            "learning_rate": self.learning_rate,
+            "batch_size": self.batch_size,
+        }
+
+    def _fit_adam(self, objective: PrimalObjective, theta: np.ndarray | None) -> PrimalState:
+        rng = check_random_state(self.random_state)
+        theta = np.zeros(objective.shape, objective.rows.dtype) if theta is None else theta
+        adam = AdamState.start(objective.uncentred(theta))
+        smooth = objective.with_pieces(
+            objective.loss.smoothed(self.delta or 1e-2), objective.penalty.smoothed(1e-3 / objective.row_size())
+        )
+        for epoch in range(1, self.max_iter + 1):
+            adam = adam_epoch(
+                adam,
+                objective.rows.X,
+                objective.own[1],
+                objective.weight,
+                smooth.loss,
+                smooth.penalty,
+                total=objective.total,
+                rng=rng,
+                **self._adam_options(),
+            )
+            if epoch % _ADAM_CHECK == 0 or epoch == self.max_iter:
+                point = smooth.point(objective.centred(adam.theta))
+                state = PrimalState(point.theta, smooth.certificate(point, objective), 0.0, epoch)
+                if self.verbose:
+                    print(f"epoch {epoch}: objective {state.certificate.primal:.6g}, gap {state.gap:.2e}")
+                if state.gap <= self.tol:
+                    break
+        return state
+
+    def _factor(self, problem: Problem) -> GramFactor | None:
+        """A factor of the Gram matrix for kernels and for dense rows with many more features than samples."""
+        self._kernel_options = {
+            "kernel": self.kernel,
+            "gamma": resolve_gamma(self.gamma, problem.X, problem.weight, self.kernel),
+            "degree": self.degree,
+            "coef0": self.coef0,
+        }
+        X = problem.X
+        if self.kernel == "linear":
+            n, d = X.shape
+            if sparse.issparse(X) or 2 * n > d or self.solver == "adam":
+                return None
+            X = X.astype(np.float64, copy=False)
+            return factorise(X @ X.T) if X.any() else None
+        if self.kernel == "precomputed":
+            X = X[:, problem.kept]
+        return factorise(np.array(gram(X, dtype=np.float64, **self._kernel_options), order="C"))
+
+    def _old_model(self) -> M3SVC | None:
+        """The last fit, kept while the attributes of the new one are written."""
+        if not hasattr(self, "classes_"):
+            return None
+        old = M3SVC(**self.get_params())
+        old.__dict__.update(self.__dict__)
+        return old
+
+    def _start(
+        self, old: M3SVC | None, problem: Problem, factor: GramFactor | None, objective: PrimalObjective
+    ) -> np.ndarray | None:
+        """The last solution in the coordinates of the new problem, where it has the same classes and features."""
+        if (
+            old is None
+            or not np.array_equal(old.classes_, self.classes_)
+            or old.n_features_in_ != self.n_features_in_
+            or hasattr(old, "coef_") != (self.kernel == "linear")
+            or (self.kernel == "precomputed" and len(problem.kept) != self.n_features_in_)
+        ):
+            return None
+        theta = np.zeros(objective.shape, objective.rows.dtype)
+        W, b = self._split(theta)
+        if factor is None:
+            W[:] = _all_classes(old.coef_).T
+        else:
+            scores = old._scores(problem.X[factor.pivots]) - old.intercept_
+            W[:] = factor.start(_all_classes(scores.T).T)
+        if self.fit_intercept:
+            b[:] = _all_classes(old.intercept_[:, None])[:, 0]
+        return objective.centred(theta)
+
+    def _publish(
+        self, state: PrimalState, objective: PrimalObjective, problem: Problem, factor: GramFactor | None
+    ) -> None:
+        self.n_iter_ = max(1, state.n_iter)
+        self.objective_, self.dual_gap_ = state.certificate.primal, state.gap
+        W, b = self._split(objective.uncentred(state.theta))
+        for name in ("coef_", "dual_coef_", "support_", "_support_rows", "_adam"):
+            self.__dict__.pop(name, None)
+        if factor is not None:
+            W = factor.coefficients(W)
+        if self.kernel == "linear":
+            if factor is not None:
+                W = problem.X[factor.pivots].T @ W.astype(problem.X.dtype, copy=False)
+            self._set_linear(W.T, b)
+            return
+        assert factor is not None
+        self._set_linear(W.T, b)
+        self.dual_coef_ = self.__dict__.pop("coef_")
+        self.support_ = problem.kept[factor.pivots]
+        if self.kernel != "precomputed":
+            self._support_rows = problem.X[factor.pivots]
+
+    def _scores(self, X: Any) -> np.ndarray:
+        if hasattr(self, "coef_"):
+            return super()._scores(X)
+        if self.kernel == "precomputed":
+            K = np.asarray(X[:, self.support_].toarray() if sparse.issparse(X) else X[:, self.support_])
+        else:
+            K = gram(X, self._support_rows, **self._kernel_options)
+        return K @ self.dual_coef_.T + self.intercept_
+
+    @available_if(lambda self: self.loss == "log_loss")
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes (``loss="log_loss"`` only).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        return softmax(scores, axis=1) if scores.ndim == 2 else np.column_stack([expit(-scores), expit(scores)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+def _all_classes(rows: np.ndarray) -> np.ndarray:
+    """One row a class from the published form, which holds the difference where there are two classes."""
+    return np.vstack([-rows / 2, rows / 2]) if len(rows) == 1 else rows

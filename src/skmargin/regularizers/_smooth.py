@@ -1,0 +1,33 @@
+"""What a smooth primal solver asks of a penalty on the class vectors ``W`` (d, k; one column a class)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+
+class SmoothPenalty(Protocol):
+    """A differentiable convex penalty."""
+
+    def value(self, W: np.ndarray) -> float:
+        """Value at ``W``."""
+
+    def value_gradient(self, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient (d, k)."""
+
+    def hessian(self, W: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """The map ``V -> Hessian(W) V``."""
+
+    def explicit_hessian(self, W: np.ndarray) -> np.ndarray:
+        """The Hessian as a matrix over ``W.ravel()``: for small problems only."""
+
+    def smoothed(self, level: float) -> SmoothPenalty:
+        """A penalty without kinks below the distance ``level``; itself where it is that smooth already."""
+
+    def split(self, W: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """``Z`` written over the terms of the penalty, exactly optimal where ``Z`` is the gradient at ``W``."""
+
+    def conjugate(self, parts: np.ndarray) -> tuple[float, float]:
+        """Factor ``<= 1`` that brings the parts into the domain of the conjugate, and a bound of the conjugate there."""

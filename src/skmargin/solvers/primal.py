@@ -1,0 +1,135 @@
+"""Driver of the smooth primal solvers: smoothing by continuation, single precision first, a certificate to stop.
+
+The problem of `primal_objective` may have kinks (hinge, distances to a power below 2).  It is replaced by a sequence of smoother
+ones, each started from the last: a coarse one is solved in few iterations, and the level falls as soon as the smoothing, and no longer the solver,
+is what keeps the certified gap of the *given* problem from closing.  The run ends when that relative gap is below ``tol``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .primal_lbfgs import lbfgs
+from .primal_newton import explicit_is_cheap, newton_cg
+from .primal_objective import Certificate, Point, PrimalObjective, one_blas_thread
+
+Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
+
+SOLVERS: dict[str, Solver] = {"lbfgs": lbfgs, "newton-cg": newton_cg}
+_LEVELS = (1.0, 0.2)  # first level of smoothing in units of the margin, and the factor from level to level
+_LOWEST = 1e-9
+_DOMINATED = 0.6  # share of the gap that the solver may still have when the level falls
+_SINGLE_WORK = 1_000_000  # multiply-adds of a product with the rows above which single precision pays
+_SINGLE_GAP = 1e-4  # single precision cannot certify much less
+_PATIENCE = 4  # checks without progress after which single precision has done its part
+
+
+@dataclass
+class PrimalState:
+    """Where a run stands: parameters (W over b), what is certified there, and how it got there."""
+
+    theta: np.ndarray
+    certificate: Certificate
+    level: float
+    n_iter: int
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return self.certificate.relative
+
+
+def choose_solver(objective: PrimalObjective) -> str:
+    """Newton where the whole Hessian is cheap, L-BFGS elsewhere."""
+    return "newton-cg" if explicit_is_cheap(objective) else "lbfgs"
+
+
+def minimise(
+    objective: PrimalObjective,
+    theta: np.ndarray | None = None,
+    *,
+    solver: str = "auto",
+    tol: float = 1e-3,
+    max_iter: int = 2000,
+    verbose: int = 0,
+) -> PrimalState:
+    """Minimise the objective until its relative duality gap is at most ``tol``.
+
+    Parameters
+    ----------
+    objective : PrimalObjective
+        The problem, kinks allowed.
+    theta : ndarray of shape (d + 1, k) or (d, k), default=None
+        Start; None starts from zero.  A given start skips the coarse levels of smoothing.
+    solver : {"auto", "lbfgs", "newton-cg"}, default="auto"
+        Method.
+    tol, max_iter, verbose
+        Relative gap to reach, iterations allowed, whether to print the progress.
+
+    Returns
+    -------
+    state : PrimalState
+        The last point; ``state.gap > tol`` tells that ``max_iter`` was not enough.
+    """
+    name = choose_solver(objective) if solver == "auto" else solver
+    method, every = SOLVERS[name], 1 if name == "newton-cg" else 10
+    level = _LEVELS[0] if theta is None else _LEVELS[0] * _LEVELS[1] ** 2
+    theta = np.zeros(objective.shape, objective.rows.dtype) if theta is None else theta.astype(objective.rows.dtype)
+    unit = 0.1 / objective.row_size()
+    run = _Run(method, every, unit, max_iter, verbose)
+    with one_blas_thread():
+        single = objective.rows.dtype == np.float64 and objective.rows.X.size * objective.n_classes >= _SINGLE_WORK
+        if single and name == "lbfgs":
+            state = run.descend(
+                objective.astype(np.float32), theta.astype(np.float32), level, max(tol, _SINGLE_GAP), True
+            )
+            theta, level = state.theta.astype(np.float64), state.level
+        return run.descend(objective, theta, level, tol, False)
+
+
+@dataclass
+class _Run:
+    method: Solver
+    every: int
+    unit: float
+    max_iter: int
+    verbose: int
+    n_iter: int = 0
+
+    def descend(
+        self, target: PrimalObjective, theta: np.ndarray, level: float, tol: float, may_stall: bool
+    ) -> PrimalState:
+        """Lower the level of smoothing until the target is certified, out of iterations, or out of precision."""
+        best, stalled = np.inf, 0
+        while True:
+            stage = target.with_pieces(target.loss.smoothed(level), target.penalty.smoothed(level * self.unit))
+            exact = stage.loss is target.loss and stage.penalty is target.penalty
+            for step, (point, _) in enumerate(self.method(stage, stage.point(theta))):
+                self.n_iter += step > 0
+                if step % self.every and self.n_iter < self.max_iter:
+                    continue
+                certificate = stage.certificate(point, target)
+                state = PrimalState(point.theta, certificate, level, self.n_iter)
+                if self.verbose:
+                    print(
+                        f"iteration {self.n_iter}: objective {certificate.primal:.6g}, gap {state.gap:.2e}, level {level:.1e}"
+                    )
+                if state.gap <= tol or self.n_iter >= self.max_iter:
+                    return state
+                stalled = 0 if state.gap < 0.9 * best else stalled + 1
+                best = min(best, state.gap)
+                if may_stall and exact and best < 0.1 and stalled >= _PATIENCE:
+                    return state
+                if not exact and step:
+                    own = stage.certificate(point, stage)
+                    if own.primal - own.dual <= _DOMINATED * (certificate.primal - certificate.dual):
+                        break
+            else:  # no step decreases the value: all that this precision can do
+                state = PrimalState(point.theta, stage.certificate(point, target), level, self.n_iter)
+                if exact or level <= _LOWEST or state.gap <= tol:
+                    return state
+            theta, level = point.theta, max(level * _LEVELS[1], _LOWEST)
+            stalled = 0

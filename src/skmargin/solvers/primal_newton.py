@@ -1,0 +1,76 @@
+"""Newton's method: conjugate gradients for the step, or the Hessian itself where it is small.
+
+Given a smooth convex objective and a start, produces points of decreasing value.  The CG steps use products with the rows only (Hessian times
+vector) and stop at the forcing term ``min(0.5, sqrt(||g|| / ||g_0||))``: superlinear near the minimum, cheap far from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from .primal_lines import line_search
+from .primal_objective import Point, PrimalObjective
+
+EXPLICIT_WORK = 3e7  # multiply-adds for a whole Hessian below which it is cheaper than CG
+_MAX_CG = 100
+Map = Callable[[np.ndarray], np.ndarray]
+
+
+def explicit_is_cheap(objective: PrimalObjective) -> bool:
+    """Whether the whole Hessian of the problem is small enough to be formed."""
+    size = objective.shape[0] * objective.shape[1]
+    return not objective.rows.sparse and size <= 400 and objective.rows.shape[0] * size**2 <= EXPLICIT_WORK
+
+
+def newton_cg(objective: PrimalObjective, point: Point) -> Iterator[tuple[Point, np.ndarray]]:
+    """Yield the start and then each iterate with its gradient; ends where no step decreases the value any more."""
+    explicit = explicit_is_cheap(objective)
+    precondition = objective.preconditioner()
+    gradient = objective.gradient(point)
+    first_norm = float(np.linalg.norm(gradient)) or 1.0
+    while True:
+        yield point, gradient
+        if explicit:
+            D = _direct_step(objective.explicit_hessian(point), gradient)
+        else:
+            forcing = min(0.5, (float(np.linalg.norm(gradient)) / first_norm) ** 0.5)
+            D = _cg_step(objective.hessian(point), precondition, gradient, forcing)
+        slope = float(np.vdot(gradient, D))
+        if not slope < 0:
+            return
+        moved = line_search(objective, point, D, slope)
+        if moved is None:
+            return
+        point, gradient = moved, objective.gradient(moved)
+
+
+def _direct_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """``-H^-1 g``; a little damping for the direction common to all classes, in which nothing changes."""
+    H = H.astype(np.float64)
+    H.flat[:: len(H) + 1] += 1e-9 * np.trace(H) / len(H) + np.finfo(float).tiny
+    return -np.linalg.solve(H, gradient.ravel().astype(np.float64)).reshape(gradient.shape).astype(gradient.dtype)
+
+
+def _cg_step(hessian: Map, precondition: Map, gradient: np.ndarray, forcing: float) -> np.ndarray:
+    D = np.zeros_like(gradient)
+    r = -gradient
+    z = precondition(r)
+    d = z
+    rho = float(np.vdot(r, z))
+    stop = forcing**2 * rho
+    for _ in range(_MAX_CG):
+        Hd = hessian(d)
+        curvature = float(np.vdot(d, Hd))
+        if curvature <= 0:  # only by rounding: the problem is convex
+            break
+        step = D.dtype.type(rho / curvature)
+        D += step * d
+        r -= step * Hd
+        z = precondition(r)
+        old, rho = rho, float(np.vdot(r, z))
+        if rho <= stop:
+            break
+        d = z + z.dtype.type(rho / old) * d
+    return D if D.any() else precondition(-gradient)

@@ -1,0 +1,348 @@
+"""The smooth primal problem over the data: scores, value, gradient, Hessian products, certificate.
+
+    min_{W,b}  sum_i s_i loss(f_i, y_i) + penalty(W) + eps (||W||^2 + ||b||^2),      f_i = W'x_i + b
+
+``theta`` stacks ``W`` (d, k) and, with an intercept, ``b`` as its last row.  Where the intercept is free (eps = 0) the
+features are centred implicitly, ``f_i = W'(x_i - mean) + b``: the same minimum, better conditioned, and sparse rows stay sparse.
+A line through ``theta`` costs one product with the rows for all its trial points, since the scores are linear in ``theta``.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from threadpoolctl import ThreadpoolController
+
+from ..losses import SmoothLoss
+from ..regularizers import SmoothPenalty
+
+_PRECONDITION_ROWS = 200
+_BLOCK_WORK = 4_000_000  # multiply-adds of one block of a threaded product
+
+
+class Rows:
+    """Products with the rows, ``X W`` and ``X'P``, on all cores.
+
+    Large products are cut into blocks that do not depend on the number of threads: the same bits on every machine.
+    The caller holds BLAS at one thread (`one_blas_thread`): its own threads spin and wait for each other on a busy machine.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X, self.sparse = X, sparse.issparse(X)
+        self.shape: tuple[int, int] = X.shape
+        self.dtype: np.dtype = X.dtype
+        self._transposed = X.T.tocsr() if self.sparse else None  # row access for X'P: no scatter, blocks by rows
+
+    def astype(self, dtype: Any) -> Rows:
+        """The same rows in another precision."""
+        return Rows(self.X.astype(dtype))
+
+    def times(self, W: np.ndarray) -> np.ndarray:
+        """``X W`` (n, k): column-major for dense rows, so that sums over classes run along the samples."""
+        if self.sparse:
+            return self._sparse(self.X, W)
+        out = np.empty((W.shape[1], self.shape[0]), dtype=W.dtype)
+
+        def block(rows: slice) -> None:
+            np.matmul(W.T, self.X[rows].T, out=out[:, rows])
+
+        _run(block, _blocks(self.shape[0], self.X.size * W.shape[1] // _BLOCK_WORK))
+        return out.T
+
+    def transposed_times(self, P: np.ndarray) -> np.ndarray:
+        """``X'P`` (d, k)."""
+        if self.sparse:
+            return self._sparse(self._transposed, P)
+        parts = _run(lambda r: self.X[r].T @ P[r], _blocks(self.shape[0], self.X.size * P.shape[1] // _BLOCK_WORK))
+        total = parts[0]
+        for part in parts[1:]:
+            total += part
+        return total
+
+    def _sparse(self, A: Any, B: np.ndarray) -> np.ndarray:
+        blocks = _blocks(A.nnz, A.nnz * B.shape[1] // _BLOCK_WORK)
+        if len(blocks) == 1:
+            return A @ B
+        cuts = [0, *np.searchsorted(A.indptr, [b.stop for b in blocks[:-1]]).tolist(), A.shape[0]]
+        out = np.empty((A.shape[0], B.shape[1]), dtype=B.dtype)
+        B = np.ascontiguousarray(B)
+
+        def block(rows: slice) -> None:
+            out[rows] = A[rows] @ B
+
+        _run(block, [slice(a, b) for a, b in zip(cuts, cuts[1:], strict=False)])
+        return out
+
+
+def _blocks(n: int, wanted: int) -> list[slice]:
+    """``n`` places in ``wanted`` (1 to 8) slices."""
+    cuts = np.linspace(0, n, min(max(wanted, 1), 8, max(n, 1)) + 1).astype(int).tolist()
+    return [slice(a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(effective_n_jobs(-1), thread_name_prefix="skmargin")
+
+
+def _run(work: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
+    if len(blocks) == 1 or effective_n_jobs(-1) == 1:
+        return [work(block) for block in blocks]
+    return list(_pool().map(work, blocks))
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """While this is open, BLAS uses one thread."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@dataclass
+class Point:
+    """A point, its scores, and what the loss and the penalty say there."""
+
+    theta: np.ndarray
+    F: np.ndarray
+    value: float
+    P: np.ndarray
+    penalty_gradient: np.ndarray
+
+
+@dataclass
+class Certificate:
+    """Value of the problem at a point and a lower bound of its minimum."""
+
+    primal: float
+    dual: float
+
+    @property
+    def relative(self) -> float:
+        """Relative gap."""
+        return (self.primal - self.dual) / max(abs(self.primal), np.finfo(float).tiny)
+
+
+class PrimalObjective:
+    """The problem above for given rows, labels, weights, loss and penalty."""
+
+    def __init__(
+        self,
+        X: Any,
+        y: np.ndarray,
+        weight: np.ndarray,
+        n_classes: int,
+        loss: SmoothLoss,
+        penalty: SmoothPenalty,
+        fit_intercept: bool = True,
+        eps: float = 0.0,
+    ) -> None:
+        self.rows = Rows(X)
+        self.weight, self.total = weight, float(weight.sum())
+        self.own = (np.arange(len(y)), y)
+        self.n_classes, self.loss, self.penalty = n_classes, loss, penalty
+        self.fit_intercept, self.eps = fit_intercept, eps
+        n, d = self.rows.shape
+        self.centre = np.zeros(d, self.rows.dtype)
+        if fit_intercept and eps == 0:
+            self.centre = np.asarray(X.T @ (weight / self.total)).astype(self.rows.dtype)
+        self.shape = (d + fit_intercept, n_classes)
+
+    def with_pieces(self, loss: SmoothLoss, penalty: SmoothPenalty) -> PrimalObjective:
+        """The same data with another loss and penalty."""
+        other = copy.copy(self)
+        other.loss, other.penalty = loss, penalty
+        return other
+
+    def astype(self, dtype: Any) -> PrimalObjective:
+        """The same problem with rows and parameters in another precision."""
+        other = copy.copy(self)
+        other.rows, other.centre = self.rows.astype(dtype), self.centre.astype(dtype)
+        return other
+
+    def row_size(self) -> float:
+        """Root mean square length of the centred rows: the natural unit of ``1 / ||w||``."""
+        X = self.rows.X
+        squares = X.multiply(X).sum(axis=1) if self.rows.sparse else np.einsum("ij,ij->i", X, X)
+        mean_square = float(self.weight @ np.asarray(squares).ravel()) / self.total
+        return float(np.sqrt(max(mean_square - float(self.centre @ self.centre), 0.0))) or 1.0
+
+    def _split(self, theta: np.ndarray) -> tuple[np.ndarray, Any]:
+        return (theta[:-1], theta[-1]) if self.fit_intercept else (theta, 0)
+
+    def centred(self, theta: np.ndarray) -> np.ndarray:
+        """Parameters for the centred features from those for the features as given."""
+        return self._shifted(theta, 1)
+
+    def uncentred(self, theta: np.ndarray) -> np.ndarray:
+        """Inverse of :meth:`centred`."""
+        return self._shifted(theta, -1)
+
+    def _shifted(self, theta: np.ndarray, sign: int) -> np.ndarray:
+        theta = theta.copy()
+        if self.fit_intercept:
+            theta[-1] += sign * (self.centre @ theta[:-1])
+        return theta
+
+    def scores(self, theta: np.ndarray) -> np.ndarray:
+        """``f_i`` of all rows (n, k); linear in ``theta``."""
+        W, b = self._split(theta)
+        F = self.rows.times(W)
+        F += b - self.centre @ W
+        return F
+
+    def pull_back(self, P: np.ndarray) -> np.ndarray:
+        """Transpose of :meth:`scores`: the gradient in ``theta`` of a function whose slopes in the scores are ``P``."""
+        G = np.empty(self.shape, self.rows.dtype)
+        total = P.sum(axis=0)
+        W, _ = self._split(G)
+        W[:] = self.rows.transposed_times(P)
+        W -= np.outer(self.centre, total)
+        if self.fit_intercept:
+            G[-1] = total
+        return G
+
+    def point(self, theta: np.ndarray, F: np.ndarray | None = None) -> Point:
+        """Evaluate at ``theta``; ``F`` are its scores where they are known."""
+        F = self.scores(theta) if F is None else F
+        value, P = self.loss.value_slopes(F, self.own, self.weight)
+        extra, gradient = self.penalty.value_gradient(self._split(theta)[0])
+        if self.eps:
+            extra += self.eps * float(np.vdot(theta, theta))
+        return Point(theta, F, value + extra, P, gradient)
+
+    def slope(self, point: Point, D: np.ndarray, R: np.ndarray) -> float:
+        """Derivative at the point along ``D``, whose scores are ``R``: no product with the rows."""
+        slope = float(np.vdot(point.P.T, R.T)) + float(np.vdot(point.penalty_gradient, self._split(D)[0]))
+        return slope + 2 * self.eps * float(np.vdot(point.theta, D))
+
+    def gradient(self, point: Point) -> np.ndarray:
+        """Gradient in ``theta``."""
+        G = self.pull_back(point.P)
+        W, _ = self._split(G)
+        W += point.penalty_gradient
+        if self.eps:
+            G += 2 * self.eps * point.theta
+        return G
+
+    def hessian(self, point: Point) -> Callable[[np.ndarray], np.ndarray]:
+        """The map ``V -> Hessian V`` at the point."""
+        curvature = self.loss.curvature(point.F, self.own, self.weight)
+        penalty = self.penalty.hessian(self._split(point.theta)[0])
+
+        def product(V: np.ndarray) -> np.ndarray:
+            G = self.pull_back(curvature.product(self.scores(V)))
+            W, _ = self._split(G)
+            W += penalty(self._split(V)[0])
+            if self.eps:
+                G += 2 * self.eps * V
+            return G
+
+        return product
+
+    def explicit_hessian(self, point: Point) -> np.ndarray:
+        """The Hessian as a matrix over ``theta.ravel()``: for small problems only."""
+        n, k = point.F.shape
+        X = self.rows.X - self.centre
+        if self.fit_intercept:
+            X = np.column_stack([X, np.ones(n, X.dtype)])
+        diagonal, left, right = self.loss.curvature(point.F, self.own, self.weight).factors()
+        rank_one = (X[:, :, None] * left[:, None, :]).reshape(n, -1).T @ (X[:, :, None] * right[:, None, :]).reshape(
+            n, -1
+        )
+        H = -0.5 * (rank_one + rank_one.T)
+        same = X.T @ (X[:, :, None] * diagonal[:, None, :]).reshape(n, -1)  # (d, d k): one block a class
+        size = X.shape[1]
+        H.reshape(size, k, size, k)[:, np.arange(k), :, np.arange(k)] += same.reshape(size, size, k).transpose(2, 0, 1)
+        W, _ = self._split(point.theta)
+        d = W.shape[0]
+        H[: d * k, : d * k] += self.penalty.explicit_hessian(W)
+        H.flat[:: len(H) + 1] += 2 * self.eps
+        return H
+
+    def preconditioner(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Approximate inverse of the Hessian up to a factor: the same ``(B'B + 3 t I)^-1`` for every class.
+
+        ``B`` holds some weighted rows and ``t`` is the mean eigenvalue of ``B'B``: only the few strong directions, which
+        rows of correlated features have, are damped.  Woodbury's formula needs one small inverse.  Sparse rows: the identity.
+        """
+        n, d = self.rows.shape
+        if self.rows.sparse:
+            return lambda G: G
+        some = slice(0, n, max(1, n // _PRECONDITION_ROWS))
+        weight = self.weight[some] / float(self.weight[some].sum())
+        B = (self.rows.X[some] - self.centre) * np.sqrt(weight).astype(self.rows.dtype)[:, None]
+        shift = 3 * float(np.vdot(B, B)) / d or 1.0
+        K = (B @ B.T).astype(np.float64)
+        K.flat[:: len(K) + 1] += shift
+        inner = np.linalg.inv(K).astype(B.dtype)
+
+        def apply(G: np.ndarray) -> np.ndarray:
+            out = G.copy()
+            W, _ = self._split(out)
+            W -= B.T @ (inner @ (B @ W))
+            W /= shift
+            return out
+
+        return apply
+
+    def certificate(self, point: Point, target: PrimalObjective) -> Certificate:
+        """Value of the ``target`` problem at the point and a lower bound of its minimum.
+
+        The slopes of this (smoother) problem's loss are a dual point of the target's.  A free intercept asks
+        that they sum to zero in every class: the flow between classes is balanced by one factor for each class.
+        ``-X'A`` is then written over the terms of the penalty, whose conjugates are bounded one by one.
+        """
+        W, b = self._split(point.theta.astype(np.float64, copy=False))
+        primal = target.loss.value(point.F, self.own, self.weight) + target.penalty.value(W)
+        primal += self.eps * float(np.vdot(point.theta, point.theta))
+        A = point.P.astype(np.float64)
+        A /= self.weight[:, None]
+        A[self.own] = 0
+        if self.fit_intercept and not self.eps:
+            A = self._balanced(A)
+        A *= target.loss.feasible_factor(A)
+        P = A * self.weight[:, None]
+        P[self.own] = -P.sum(axis=1)
+        Z = -self._split(self.pull_back(P.astype(self.rows.dtype, copy=False)).astype(np.float64, copy=False))[0]
+        Z = Z - 2 * self.eps * W  # the rest is the share of eps ||W||^2
+        factor, bound = target.penalty.conjugate(self.penalty.split(W, Z))
+        dual = target.loss.dual_value(factor * A, self.own, self.weight) - bound
+        if self.eps:
+            dual -= factor**2 * self.eps * float(np.vdot(W, W))
+            if self.fit_intercept:
+                dual -= factor**2 * float((P.sum(axis=0) ** 2).sum()) / (4 * self.eps)
+        return Certificate(primal, dual)
+
+    def _balanced(self, A: np.ndarray) -> np.ndarray:
+        """``A_il d_{y_i} / d_l`` with as much flow into each class as out of it.
+
+        ``x = log d`` minimises the convex ``sum_jl T_jl exp(x_j - x_l)``, ``T`` the flow from class to class: Newton steps.
+        """
+        k = self.n_classes
+        member = sparse.csr_array((self.weight, (self.own[1], self.own[0])), shape=(k, len(self.weight)))
+        T = np.maximum(member @ A, 1e-300)
+        np.fill_diagonal(T, 0)
+        x = np.zeros(k)
+        flow = T
+        for _ in range(50):
+            out, into = flow.sum(axis=1), flow.sum(axis=0)
+            if np.abs(out - into).max() <= 1e-13 * out.max():
+                break
+            both = flow + flow.T
+            H = np.diag(both.sum(axis=1)) - both + both.sum() / k**2  # the constant direction is free
+            step = np.linalg.solve(H, into - out)
+            x = x + step / max(1.0, float(np.abs(step).max()))
+            flow = T * np.exp(x[:, None] - x[None, :])
+        return A * np.exp(x[self.own[1]][:, None] - x[None, :])
