@@ -26,8 +26,7 @@ class ClassVectors(NamedTuple):
 
 def class_vectors(estimator: Any) -> ClassVectors:
     """Inner products of the class vectors of a bare classifier (no pipeline) that scores with one vector a class."""
-    k = len(estimator.classes_)
-    if isinstance(estimator, OneVsOneClassifier) or (isinstance(estimator, SVC | NuSVC) and k > 2):
+    if len(estimator.classes_) > 2 and decides_pairs(estimator):
         raise TypeError(f"{type(estimator).__name__} decides between pairs: it has no vector for each class.")
     if isinstance(estimator, OneVsRestClassifier):
         parts = [linear_parts(part) for part in estimator.estimators_]
@@ -45,6 +44,12 @@ def class_vectors(estimator: Any) -> ClassVectors:
             f"{type(estimator).__name__} has neither coef_ nor dual_coef_: it has no vector for each class."
         )
     return per_class(estimator, W @ W.T, b)
+
+
+def decides_pairs(estimator: Any) -> bool:
+    """Whether the classifier has a machine for each pair of classes (when there are more than two)."""
+    pairs = getattr(estimator, "multi_class", None) in ("ovo", "fuzzy_pairwise")
+    return pairs or isinstance(estimator, OneVsOneClassifier | SVC | NuSVC)
 
 
 def per_class(estimator: Any, products: np.ndarray, b: np.ndarray) -> ClassVectors:
@@ -76,7 +81,7 @@ def dual_gram(estimator: Any) -> np.ndarray:
 
 def support_gram(estimator: Any) -> np.ndarray:
     """Kernel matrix of the support vectors, where the machine keeps them (not for a precomputed kernel)."""
-    vectors = getattr(estimator, "support_vectors_", None)
+    vectors = getattr(estimator, "support_vectors_", getattr(estimator, "_fitted_rows", None))
     if vectors is None or vectors.shape[0] != estimator.dual_coef_.shape[1]:
         raise TypeError(
             f"{type(estimator).__name__} with kernel={getattr(estimator, 'kernel', None)!r} keeps no support vectors: "

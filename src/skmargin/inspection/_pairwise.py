@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.multiclass import OneVsOneClassifier
-from sklearn.svm import SVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
-from ._class_vectors import class_vectors, linear_parts, support_gram
+from ._class_vectors import class_vectors, decides_pairs, linear_parts, support_gram
 from ._margins import final_estimator, label_codes, score_columns
 
 
@@ -44,8 +43,10 @@ def pairwise_margins(estimator: Any) -> np.ndarray:
     k = len(estimator.classes_)
     if isinstance(estimator, OneVsOneClassifier):
         squared = _pairs(k, [float((linear_parts(part)[0] ** 2).sum()) for part in estimator.estimators_])
-    elif isinstance(estimator, SVC | NuSVC) and k > 2:
-        squared = _pairs(k, _libsvm_pair_norms(estimator))
+    elif k > 2 and decides_pairs(estimator):
+        linear = hasattr(estimator, "coef_")
+        norms = (linear_parts(estimator)[0] ** 2).sum(axis=1) if linear else _libsvm_pair_norms(estimator)
+        squared = _pairs(k, norms)
     else:
         products = class_vectors(estimator).gram
         norms = products.diagonal()
@@ -56,7 +57,7 @@ def pairwise_margins(estimator: Any) -> np.ndarray:
     return widths
 
 
-def _pairs(k: int, values: list[float]) -> np.ndarray:
+def _pairs(k: int, values: Any) -> np.ndarray:
     """Symmetric matrix from the values of the pairs (0,1), (0,2), .. (k-2,k-1)."""
     matrix = np.zeros((k, k))
     matrix[np.triu_indices(k, 1)] = values
@@ -70,6 +71,8 @@ def _libsvm_pair_norms(estimator: Any) -> list[float]:
     a = estimator.dual_coef_
     a = a.toarray() if sparse.issparse(a) else a
     K = support_gram(estimator)
+    if not hasattr(estimator, "n_support_"):  # machines on a shared basis: one row of coefficients each
+        return list(np.maximum(np.einsum("ij,jk,ik->i", a, K, a), 0))
     ends = np.concatenate([[0], np.cumsum(estimator.n_support_)])
     norms = []
     for i in range(len(estimator.classes_)):
