@@ -1,0 +1,232 @@
+"""Large margin distribution machine, Zhang and Zhou (2014), in the notation of Abe (2017)."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..solvers import ldm_dual
+from ..solvers.ldm_dual import LDMProblem, LDMState
+from ..solvers.linear_system import Machine
+from ..solvers.pairwise import Duel, over_threads
+from ..solvers.ridge_direct import iterate_features, iterate_kernel
+from ..solvers.ridge_direct import solve_features as ridge_features
+from ..solvers.ridge_direct import solve_kernel as ridge_kernel
+from ..solvers.sources import Features
+from ._pairwise import PairwiseMachines, Prepared
+
+
+class LDMClassifier(PairwiseMachines):
+    """Large margin distribution machine: margin mean and variance beside the hinge loss.
+
+    For labels -1 and +1, margins ``d_i = y_i f(x_i)`` and weights s_i it minimises
+    ``1/2 ||w||^2 - lambda1 mean(d) + lambda2/2 var(d) + C sum_i s_i max(0, 1 - d_i)``, or with the squared errors
+    ``C/2 sum_i s_i (1 - d_i)^2`` instead of the hinge.  Several classes are told apart by one machine for each pair of
+    them (or against the rest).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss.
+    lambda1 : float, default=1.0
+        Weight of the margin mean.
+    lambda2 : float, default=1.0
+        Weight of the margin variance.
+    loss : {"hinge", "least_squares"}, default="hinge"
+        The loss: the LDM, or Abe's least-squares LDM, which is one linear system.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
+        Kernel, positive semi-definite.  The linear machine works on the features themselves.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Kernel width; ``"scale"`` is 1 / (n_features var(X)), ``"auto"`` 1 / n_features.
+    degree : float, default=3
+        Of the kernel "poly".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    multi_class : {"fuzzy_pairwise", "ovo", "ovr"}, default="fuzzy_pairwise"
+        How two-class machines decide between several classes: least lost duel, votes, or each class against the rest.
+    basis : {"auto", "all", "random", "kmeans++", "cholesky"}, default="auto"
+        Rows that span ``w``: all, or ``n_basis`` of them.  "auto" takes all up to 6000 rows in a two-class problem.
+    n_basis : int, default=1000
+        Number of basis points.
+    fit_intercept : bool, default=True
+        Whether a constant feature is added.  The published machine has no intercept of its own: its coefficient is
+        penalised like the others (1 is added to the kernel).
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes.
+    tol : float, default=1e-3
+        Relative duality gap at which the hinge machine stops.
+    max_iter : int, default=10000
+        Limit of the passes over the rows.
+    n_jobs : int or None, default=None
+        Threads over the two-class problems.
+    random_state : int, RandomState or None, default=None
+        Order of the rows in the passes, and the basis.
+    verbose : int, default=0
+        Whether to print what was chosen automatically.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    gamma_ : float
+        The kernel width used.
+    coef_ : ndarray of shape (n_machines, n_features)
+        Linear machines: one row a machine, pairs in the order (0, 1), (0, 2), ...; positive for the second class.
+    dual_coef_ : ndarray
+        Kernel machines: (n_classes - 1, n_support) as in `sklearn.svm.SVC` for pairs; otherwise one row a machine.
+    support_ : ndarray
+        Rows of the training data that ``dual_coef_`` belongs to.
+    intercept_ : ndarray of shape (n_machines,)
+        Intercepts.
+    objective_ : float
+        Sum of the objectives of the machines.
+    dual_gap_ : float or None
+        Largest relative duality gap of the machines; None for the least-squares machine.
+    n_iter_ : int
+        Largest number of passes of a machine; 1 for a linear system.
+
+    References
+    ----------
+    T. Zhang and Z.-H. Zhou, "Large margin distribution machine", KDD 2014.
+    S. Abe, "Unconstrained large margin distribution machines", Pattern Recognition Letters 98 (2017) 96-102.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skmargin import LDMClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LDMClassifier(C=10.0, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.96 and model.dual_gap_ <= 1e-3)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PairwiseMachines._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "lambda1": [Interval(Real, 0.0, None, closed="left")],
+        "lambda2": [Interval(Real, 0.0, None, closed="left")],
+        "loss": [StrOptions({"hinge", "least_squares"})],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        lambda1: float = 1.0,
+        lambda2: float = 1.0,
+        *,
+        loss: str = "hinge",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        multi_class: str = "fuzzy_pairwise",
+        basis: str = "auto",
+        n_basis: int = 1000,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 10000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.multi_class = multi_class
+        self.basis = basis
+        self.n_basis = n_basis
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LDMClassifier:
+        """Fit the machines.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows (for a precomputed kernel the square kernel matrix).
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights in the loss, the mean and the variance: 2 is a row repeated, 0 a row removed.
+
+        Returns
+        -------
+        self : LDMClassifier
+        """
+        prepared = self._prepare(X, y, sample_weight, "kernel")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        solve = self._hinge if self.loss == "hinge" else self._least_squares
+        results = over_threads(lambda duel: solve(prepared, duel, seed), prepared.duels, self.n_jobs)
+        self.objective_ = float(sum(objective for _, _, objective, _, _ in results))
+        gap = max(gap for _, _, _, gap, _ in results)
+        self.dual_gap_ = gap if self.loss == "hinge" else None
+        self.n_iter_ = max(n_iter for _, _, _, _, n_iter in results)
+        self._publish(prepared, [coef for coef, *_ in results], [intercept for _, intercept, *_ in results])
+        if gap > self.tol:
+            self._warn_not_converged(gap)
+        return self
+
+    def _problem(self, prepared: Prepared, duel: Duel, y: np.ndarray) -> LDMProblem:
+        weight = prepared.problem.weight[duel.rows]
+        return LDMProblem(np.ascontiguousarray(y), weight, float(self.C), float(self.lambda1), float(self.lambda2))
+
+    def _hinge(self, prepared: Prepared, duel: Duel, seed: int) -> tuple[np.ndarray, np.ndarray, float, float, int]:
+        """One duel: coefficients, intercepts, objective, gap and passes."""
+        source, limits = prepared.source, (self.tol, self.max_iter, seed)
+        states: list[LDMState]
+        if isinstance(source, Features):
+            Phi = source.rows(duel.rows)
+            Phi = ldm_dual.with_constant(Phi) if self.fit_intercept else Phi
+            states = [ldm_dual.solve_features(Phi, self._problem(prepared, duel, y), *limits) for y in duel.Y.T]
+            coef = np.array([state.coef for state in states]).T
+            coef, intercept = (coef[:-1], coef[-1]) if self.fit_intercept else (coef, np.zeros(len(states)))
+        else:
+            K = source.square(duel.rows)
+            if self.fit_intercept:
+                K += 1
+            states = [ldm_dual.solve_kernel(K, self._problem(prepared, duel, y), *limits) for y in duel.Y.T]
+            coef = np.array([state.coef for state in states]).T
+            intercept = coef.sum(axis=0) if self.fit_intercept else np.zeros(len(states))
+        objective = sum(state.objective for state in states)
+        return coef, intercept, objective, max(s.gap for s in states), max(s.n_iter for s in states)
+
+    def _least_squares(
+        self, prepared: Prepared, duel: Duel, seed: int
+    ) -> tuple[np.ndarray, np.ndarray, float, float, int]:
+        problem = self._problem(prepared, duel, duel.Y[:, 0])
+        machine = Machine("kernel", "penalised" if self.fit_intercept else "none", False)
+        strength = 1 / (problem.C + problem.l2 / float(problem.weight.sum()))
+        task = (problem.weight, duel.Y, machine, strength)
+        n_iter, reached = 1, 0.0
+        if isinstance(prepared.source, Features):
+            Phi = prepared.source.rows(duel.rows)
+            if prepared.iterative:
+                solution, n_iter, reached = iterate_features(Phi, *task, self.tol, self.max_iter)
+            else:
+                solution = ridge_features(Phi, *task)
+        elif prepared.iterative:
+            K = prepared.source.square(duel.rows)
+            solution, n_iter, reached = iterate_kernel(K, *task, self.tol, self.max_iter)
+        else:
+            solution = ridge_kernel(prepared.source.square(duel.rows), *task)
+        solution, objective = ldm_dual.least_squares_factor(solution, problem)
+        return solution.coef, solution.intercept, objective, reached, n_iter

@@ -1,0 +1,163 @@
+"""Large margin distribution machine (Zhang & Zhou 2014; Abe 2017, Eqs. 14-18), two classes, no free intercept.
+
+With margins d_i = y_i f_i, weights s, p = s / sum(s)::
+
+    hinge          min 1/2 ||w||^2 - l1 mean(d) + l2/2 var(d) + C sum_i s_i (1 - d_i)_+
+    least squares  min 1/2 ||w||^2 - l1 mean(d) + l2/2 var(d) + C/2 sum_i s_i (1 - d_i)^2
+
+var(d) = f'N f, N = diag(p) - (p y)(p y)'.  Eliminating the quadratic part leaves an L1-SVM in another kernel::
+
+    Kt = (K^-1 + l2 N)^-1;   dual  max sum u - 1/2 c'Kt c,  c = y (u + l1 p),  0 <= u_i <= C s_i
+    f = Kt c = K a,   a = c - l2 N f
+
+Kernel: Kt by one Cholesky factorisation of I + l2 sqrt(p) K sqrt(p) and one correction of rank one.  Few features:
+G = I + l2 X'N X = L L' and dense rows x~ = L^-1 x.  Many features, or sparse rows too many to be dense: the variance is
+``min over mu of sum p_i (d_i - mu)^2``, so for a fixed mu every sample has its own loss; mu is found by secant steps
+and the certificate is that of the whole problem: for any u in its box and any margins d with mean m,
+``g = l1 p + u - l2 p (d - m)`` is dual feasible with ``D = sum u - 1/2 ||X'(y g)||^2 - l2/2 var(d)``.
+
+Least squares: the stationarity condition is that of ridge regression on the labels times one number (m1 the mean
+margin of that regression): strength 1/kappa, kappa = C + l2/S, S = sum s, factor (C + l1/S)/(kappa - l2 m1/S).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+
+from skmargin._core import _ext
+
+from .linear_system import Solution, dense
+
+FEW_FEATURES = 2000
+DENSE_NUMBERS = 1 << 25  # sparse rows are made dense up to so many numbers
+
+
+@dataclass(frozen=True)
+class LDMProblem:
+    """Labels -1, +1, weights and parameters."""
+
+    y: np.ndarray
+    weight: np.ndarray
+    C: float
+    l1: float
+    l2: float
+
+    @property
+    def p(self) -> np.ndarray:
+        """Weights that sum to one."""
+        return self.weight / self.weight.sum()
+
+
+@dataclass(frozen=True)
+class LDMState:
+    """Coefficients (of rows or features), objective, relative duality gap and passes."""
+
+    coef: np.ndarray
+    objective: float
+    gap: float
+    n_iter: int
+
+
+def modified_kernel(K: np.ndarray, problem: LDMProblem) -> np.ndarray:
+    """``(K^-1 + l2 N)^-1`` without inverting K."""
+    if problem.l2 == 0:
+        return K
+    p = problem.p
+    root = np.sqrt(p)
+    B = root[:, None] * K * root
+    A = problem.l2 * B
+    A[np.diag_indices_from(A)] += 1
+    try:
+        factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError as error:
+        raise ValueError(f"The kernel matrix is not positive semi-definite ({error}).") from error
+    Kt = linalg.cho_solve(factor, B, overwrite_b=True, check_finite=False)
+    Kt /= root
+    Kt /= root[:, None]
+    Kt = 0.5 * (Kt + Kt.T)
+    g = p * problem.y
+    v = Kt @ g
+    Kt += np.outer(v * (problem.l2 / (1 - problem.l2 * (g @ v))), v)
+    return Kt
+
+
+def solve_kernel(K: np.ndarray, problem: LDMProblem, tol: float, max_iter: int, seed: int) -> LDMState:
+    """Hinge LDM on a kernel matrix; ``f = K coef``."""
+    p, y = problem.p, problem.y
+    lin = problem.l1 * p
+    zero = np.zeros(len(y))
+    Kt = np.ascontiguousarray(modified_kernel(K, problem))
+    g, f, primal, _, gap, passes = _ext.gram_box(Kt, y, problem.C * problem.weight, lin, zero, lin, tol, max_iter, seed)
+    a = y * g - problem.l2 * (p * f - p * y * ((p * y) @ f))
+    return LDMState(a, primal, gap, passes)
+
+
+def solve_features(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int) -> LDMState:
+    """Hinge LDM on features, dense or sparse; ``f = X coef``."""
+    too_large = sparse.issparse(X) and X.shape[0] * X.shape[1] > DENSE_NUMBERS
+    if too_large or X.shape[1] > FEW_FEATURES or problem.l2 == 0:
+        return _solve_rows(X, problem, tol, max_iter, seed)
+    p, y = problem.p, problem.y
+    lin = problem.l1 * p
+    zero = np.zeros(len(y))
+    X = np.asarray(dense(X), dtype=np.float64)
+    h = X.T @ (p * y)
+    G = problem.l2 * (X.T @ (p[:, None] * X) - np.outer(h, h))
+    G[np.diag_indices_from(G)] += 1
+    L = linalg.cholesky(G, lower=True, overwrite_a=True, check_finite=False)
+    rows = np.ascontiguousarray(linalg.solve_triangular(L, X.T, lower=True, check_finite=False).T)
+    _, w, primal, _, gap, passes = _ext.dense_box(
+        rows, y, problem.C * problem.weight, lin, zero, lin, tol, max_iter, seed
+    )
+    return LDMState(linalg.solve_triangular(L.T, w, check_finite=False), primal, gap, passes)
+
+
+def _solve_rows(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int) -> LDMState:
+    p, y, l1, l2 = problem.p, problem.y, problem.l1, problem.l2
+    cap, kappa = problem.C * problem.weight, l2 * p
+    arrays = (X.indptr, X.indices, X.data, X.shape[1]) if sparse.issparse(X) else (np.ascontiguousarray(X),)
+    ascend = _ext.csr_box if sparse.issparse(X) else _ext.dense_box
+    # the first margins: all at 1, where the hinge bends
+    mu, g, passes, before = 1.0, l1 * p, 0, (np.nan, np.nan)
+    while True:
+        lin = (l1 + l2 * mu) * p
+        g, w, _, _, inner, used = ascend(*arrays, y, cap, lin, kappa, g, 0.3 * tol, max_iter - passes, seed + passes)
+        passes += used
+        d = y * (X @ w)
+        m = float(p @ d)
+        variance = float(p @ (d - m) ** 2)
+        u = np.clip(g - lin + kappa * d, 0, cap)
+        feasible = X.T @ (y * (l1 * p + u - l2 * p * (d - m)))
+        hinge = float(cap @ np.maximum(0, 1 - d))
+        square = 0.5 * float(w @ w) + 0.5 * l2 * variance
+        primal = square + hinge - l1 * m
+        dual = float(u.sum()) - 0.5 * float(feasible @ feasible) - 0.5 * l2 * variance
+        gap = max(0.0, primal - dual) / max(square + hinge + abs(l1 * m), 1e-300)
+        if gap <= tol or passes >= max_iter or (l2 == 0 and inner <= tol):
+            return LDMState(w, primal, gap, passes)
+        slope = (m - before[1]) / (mu - before[0]) if mu != before[0] else np.nan
+        slope = float(np.clip(slope, 0, 0.99)) if np.isfinite(slope) else 0.0
+        before = (mu, m)
+        mu += (m - mu) / (1 - slope)
+        passes += used == 0  # no endless loop where the rows cannot do better
+
+
+def least_squares_factor(solution: Solution, problem: LDMProblem) -> tuple[Solution, float]:
+    """Least-squares LDM from ridge regression of strength ``1/kappa``: the scaled solution and the objective."""
+    S = float(problem.weight.sum())
+    kappa = problem.C + problem.l2 / S
+    m1 = 1 - solution.residual / S
+    factor = (problem.C + problem.l1 / S) / (kappa - problem.l2 * m1 / S)
+    objective = 0.5 * problem.C * S - 0.5 * (problem.l1 + problem.C * S) * factor * m1
+    return Solution(solution.coef * factor, solution.intercept * factor, solution.residual), float(objective.sum())
+
+
+def with_constant(X: Any) -> Any:
+    """X with a column of ones: the penalised intercept."""
+    if sparse.issparse(X):
+        return sparse.hstack([X, np.ones((X.shape[0], 1), dtype=X.dtype)], format="csr")
+    return np.hstack([dense(X), np.ones((X.shape[0], 1), dtype=X.dtype)])
