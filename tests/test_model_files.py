@@ -231,7 +231,7 @@ def change(path, edit):
     [
         (
             lambda d: d.update(format_version=2),
-            r"format version 2 .written by skmargin .*this skmargin reads version 1",
+            r"format version 2 .written by skmargin .*this skmargin reads 1",
         ),
         (lambda d: d.update(format="other"), "not a skmargin model file"),
         (lambda d: d["estimator"].update({"$estimator": "os.system"}), "not one of the classes that may be loaded"),

@@ -40,8 +40,8 @@ MAX_JSON = 1 << 26
 MAX_DEPTH = 40
 _SKLEARN = (Pipeline, StandardScaler, MinMaxScaler, MaxAbsScaler)
 # All that zipfile, json and the code below raise on files that are damaged or made to confuse.
-_BROKEN = (zipfile.BadZipFile, EOFError, OSError, ValueError, TypeError, LookupError, AttributeError)
-_BROKEN += (RuntimeError, ArithmeticError, MemoryError, SyntaxError)
+_BROKEN: tuple[type[Exception], ...] = (zipfile.BadZipFile, EOFError, OSError, ValueError, TypeError, LookupError)
+_BROKEN += (AttributeError, RuntimeError, ArithmeticError, MemoryError, SyntaxError)
 
 
 class ModelFileError(ValueError):
@@ -288,7 +288,7 @@ def _check_header(document: Any, names: list[str], comment: bytes, text: bytes) 
     if version != VERSION or isinstance(version, bool):
         raise ModelFileError(
             f"it has the format version {str(version)[:20]} "
-            f"(written by skmargin {str(document.get('library_version'))[:20]}); this skmargin reads version {VERSION}. "
+            f"(written by skmargin {str(document.get('library_version'))[:20]}); this skmargin reads {VERSION}. "
             "Use the skmargin that wrote it, or save the model again."
         )
     if comment != _seal(text):

@@ -1,0 +1,98 @@
+"""What the report shows, as plain data: numbers, text, lists and dictionaries that JSON can hold."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+
+@dataclass
+class DatasetSummary:
+    """The data: ``classes`` names all labels as text; ``image_shape`` says that a row is a picture."""
+
+    name: str
+    n_samples: int
+    n_features: int
+    classes: list[str]
+    class_counts: list[int]
+    feature_names: list[str] | None = None
+    image_shape: list[int] | None = None
+
+
+@dataclass
+class MarginHistogram:
+    """Margins in bins: ``counts["train" | "test"][class][bin]`` between ``low`` and ``high``.
+
+    Margins outside fall into the first and last bin.  ``scale`` is the mean absolute margin, for a common axis of models.
+    ``classes`` are positions in `DatasetSummary.classes`; the classes left out are together in a last row.
+    """
+
+    low: float
+    high: float
+    scale: float
+    classes: list[int]
+    counts: dict[str, list[list[int]]]
+
+
+@dataclass
+class HardSample:
+    """One sample: its row number in the data, labels as text, its margin, and (feature, value) pairs or pixels."""
+
+    row: int
+    true: str
+    predicted: str
+    margin: float
+    values: list[list[Any]] = field(default_factory=list)
+    pixels: list[float] | None = None
+
+
+@dataclass
+class ModelResult:
+    """All that is known of one model; what is not known stays None or empty."""
+
+    name: str
+    params: dict[str, Any] = field(default_factory=dict)
+    fold_scores: list[float] = field(default_factory=list)
+    test_score: float | None = None
+    fit_time: float | None = None
+    predict_time: float | None = None
+    p_value: float | None = None
+    statistics: dict[str, dict[str, float]] = field(default_factory=dict)
+    margins: MarginHistogram | None = None
+    matrix_classes: list[int] = field(default_factory=list)
+    confusion: list[list[int]] | None = None
+    pairwise: list[list[float | None]] | None = None
+    pairwise_quantity: str = ""
+    hardest: list[HardSample] = field(default_factory=list)
+    ambiguous: list[HardSample] = field(default_factory=list)
+    bounds: list[dict[str, Any]] = field(default_factory=list)
+    certificate: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Results:
+    """A whole report.  ``models`` stand in the order of their rank, the best first."""
+
+    title: str
+    dataset: DatasetSummary
+    models: list[ModelResult]
+    command: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    created: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionaries and lists, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Results:
+        """Build it again from what `to_dict` gave."""
+        models = []
+        for model in data["models"]:
+            model = dict(model)
+            model["margins"] = MarginHistogram(**model["margins"]) if model.get("margins") else None
+            for name in ("hardest", "ambiguous"):
+                model[name] = [HardSample(**sample) for sample in model.get(name, [])]
+            models.append(ModelResult(**model))
+        rest = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        return cls(**{**rest, "dataset": DatasetSummary(**data["dataset"]), "models": models})

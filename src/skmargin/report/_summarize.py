@@ -1,0 +1,273 @@
+"""From fitted estimators to the plain data of the report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse, stats
+from sklearn.metrics import confusion_matrix
+
+from ..inspection import (
+    class_scores,
+    generalization_bound,
+    margins_from_scores,
+    pairwise_margins,
+    pairwise_score_gaps,
+)
+from ..inspection._margins import final_estimator, label_codes, summarize
+from ._results import DatasetSummary, HardSample, MarginHistogram, ModelResult
+
+N_BINS = 80
+MAX_CURVES = 40  # classes with margins of their own
+MAX_MATRIX = 40  # classes in the confusion matrix and in the map
+N_SAMPLES = 12
+MAX_VALUES = 8
+_PIXEL = re.compile(r"pixel_\d+_\d+\Z")
+
+
+def summarize_dataset(name: str, X: Any, y: Any, feature_names: Sequence[str] | None = None) -> DatasetSummary:
+    """Describe the data.
+
+    Parameters
+    ----------
+    name : str
+        What to call it.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The rows.
+    y : array-like of shape (n_samples,)
+        The labels.
+    feature_names : sequence of str, default=None
+        Names of the columns.  Names like ``pixel_0_7`` on a square number of columns say that the rows are pictures.
+
+    Returns
+    -------
+    summary : DatasetSummary
+    """
+    classes, counts = np.unique(np.asarray(y), return_counts=True)
+    n, d = X.shape
+    side = int(round(np.sqrt(d)))
+    pictures = feature_names is not None and side * side == d <= 4096 and all(map(_PIXEL.match, feature_names))
+    names = None if feature_names is None else [str(name) for name in feature_names]
+    return DatasetSummary(
+        str(name), int(n), int(d), [str(c) for c in classes], counts.tolist(), names, [side, side] if pictures else None
+    )
+
+
+def summarize_model(
+    name: str,
+    estimator: Any,
+    X_test: Any,
+    y_test: Any,
+    dataset: DatasetSummary,
+    *,
+    X_train: Any = None,
+    y_train: Any = None,
+    rows: Any = None,
+    fold_scores: Sequence[float] = (),
+    fit_time: float | None = None,
+    predict_time: float | None = None,
+    p_value: float | None = None,
+) -> ModelResult:
+    """All that the report shows of one fitted model.
+
+    Parameters
+    ----------
+    name : str
+        What to call it.
+    estimator : fitted classifier
+        Any classifier; without ``decision_function`` the parts about margins stay empty.
+    X_test, y_test : rows and labels
+        Samples that the model was not fitted on.
+    dataset : DatasetSummary
+        The data; its classes must hold those of the estimator.
+    X_train, y_train : rows and labels, default=None
+        The training samples, for their margins and the bounds.
+    rows : array-like of shape (n_test,), default=None
+        Row numbers of the test samples in the data; None numbers them from 0.
+    fold_scores : sequence of float
+        Accuracy in each fold of the cross-validation.
+    fit_time, predict_time : float, default=None
+        Seconds.
+    p_value : float, default=None
+        Of the comparison with the best model.
+
+    Returns
+    -------
+    result : ModelResult
+    """
+    predicted = estimator.predict(X_test)
+    y_test = np.asarray(y_test)
+    result = ModelResult(
+        name=name,
+        params={key: _plain(value) for key, value in final_estimator(estimator).get_params(deep=False).items()},
+        fold_scores=[float(score) for score in fold_scores],
+        test_score=float((predicted == y_test).mean()),
+        fit_time=fit_time,
+        predict_time=predict_time,
+        p_value=p_value,
+        certificate=_certificate(final_estimator(estimator)),
+    )
+    classes = estimator.classes_
+    position = {label: i for i, label in enumerate(dataset.classes)}
+    place = np.array([position[str(label)] for label in classes])
+    chosen = _most_confused(y_test, predicted, classes)
+    result.matrix_classes = place[chosen].tolist()
+    result.confusion = confusion_matrix(y_test, predicted, labels=classes[chosen]).tolist()
+    if not hasattr(estimator, "decision_function"):
+        return result
+    scores = class_scores(estimator, X_test)
+    margin = margins_from_scores(scores, y_test, classes)
+    parts = {"test": (margin, label_codes(y_test, classes))}
+    if X_train is not None:
+        parts["train"] = (margins_from_scores(class_scores(estimator, X_train), y_train, classes), label_codes(y_train, classes))
+        result.bounds = _bounds(estimator, X_train, y_train)
+    result.margins = _histogram(parts, place)
+    for part, (values, _) in parts.items():
+        s = summarize(values, (0.05, 0.5))
+        result.statistics[part] = {
+            "mean": s.mean, "variance": s.variance, "minimum": s.minimum, "error": s.error,
+            "q05": s.quantiles[0.05], "median": s.quantiles[0.5], "n_samples": s.n_samples,
+        }  # fmt: skip
+    try:
+        pairwise, result.pairwise_quantity = pairwise_margins(estimator), "2 / \u2016w\u2096 \u2212 w\u2097\u2016"
+    except TypeError:
+        pairwise, result.pairwise_quantity = pairwise_score_gaps(y_test, scores, classes), "median score gap"
+    finite = np.where(np.isfinite(pairwise), pairwise, np.nan)[np.ix_(chosen, chosen)]
+    result.pairwise = [[None if np.isnan(v) else float(v) for v in row] for row in finite]
+    rows = np.arange(len(y_test)) if rows is None else np.asarray(rows)
+    for attribute, order in (("hardest", margin), ("ambiguous", np.abs(margin))):
+        first = np.argsort(order, kind="stable")[:N_SAMPLES]
+        samples = [_sample(i, rows, X_test, y_test, predicted, margin, dataset) for i in first]
+        setattr(result, attribute, samples)
+    return result
+
+
+def rank_models(models: Sequence[ModelResult], test_fraction: float | None = None) -> list[ModelResult]:
+    """Order models by their mean accuracy over folds (or their test accuracy), and compare each with the best.
+
+    Parameters
+    ----------
+    models : sequence of ModelResult
+        With the same folds in the same order.
+    test_fraction : float, default=None
+        Size of a test fold over the size of its training part; None takes that of k-fold cross-validation, 1/(k-1).
+
+    Returns
+    -------
+    ranked : list of ModelResult
+        The best first; ``p_value`` of the others is set where there are folds.
+    """
+    ranked = sorted(models, key=lambda m: np.mean(m.fold_scores) if m.fold_scores else (m.test_score or 0.0), reverse=True)
+    best = ranked[0].fold_scores
+    for model in ranked[1:]:
+        if len(best) >= 2 and len(model.fold_scores) == len(best):
+            model.p_value = corrected_paired_ttest(best, model.fold_scores, test_fraction)
+    return ranked
+
+
+def corrected_paired_ttest(a: Any, b: Any, test_fraction: float | None = None) -> float:
+    """Two-sided p-value of equal accuracy over the same folds, for training sets that overlap (Nadeau & Bengio 2003).
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n_folds,)
+        Scores of the two models, fold by fold.
+    test_fraction : float, default=None
+        Number of test samples over number of training samples of a fold; None takes 1 / (n_folds - 1).
+
+    Returns
+    -------
+    p : float
+        1 where all differences are zero.
+
+    Examples
+    --------
+    >>> from skmargin.report import corrected_paired_ttest
+    >>> round(corrected_paired_ttest([0.9, 0.8, 0.85, 0.9, 0.95], [0.8, 0.8, 0.8, 0.85, 0.85]), 3)
+    0.086
+    """
+    difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    n = len(difference)
+    if n < 2:
+        raise ValueError(f"The test needs at least two folds, got {n}.")
+    if np.ptp(difference) <= 1e-15:
+        return 1.0 if abs(difference[0]) <= 1e-15 else 0.0
+    ratio = 1 / (n - 1) if test_fraction is None else test_fraction
+    t = difference.mean() / np.sqrt((1 / n + ratio) * difference.var(ddof=1))
+    return float(2 * stats.t.sf(abs(t), n - 1))
+
+
+def _most_confused(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Positions of the classes for the matrices: all, or those with most errors where there are too many."""
+    if len(classes) <= MAX_MATRIX:
+        return np.arange(len(classes))
+    wrong = y != predicted
+    errors = np.bincount(label_codes(y[wrong], classes), minlength=len(classes))
+    errors += np.bincount(label_codes(predicted[wrong], classes), minlength=len(classes))
+    return np.sort(np.argsort(-errors, kind="stable")[:MAX_MATRIX])
+
+
+def _histogram(parts: dict[str, tuple[np.ndarray, np.ndarray]], place: np.ndarray) -> MarginHistogram:
+    everything = np.concatenate([margin for margin, _ in parts.values()]).astype(np.float64)
+    low, high = np.quantile(everything, [0.001, 0.999])
+    low, high = min(float(low), 0.0), max(float(high), 0.0)
+    low, high = (low, high) if high > low else (-1.0, 1.0)
+    k = len(place)
+    codes = parts["test"][1]
+    order = np.argsort(-np.bincount(codes, minlength=k), kind="stable")[:MAX_CURVES]
+    row_of = np.full(k, len(order))  # the classes that are left out share a last row
+    own = np.sort(order)
+    row_of[own] = np.arange(len(own))
+    n_rows = len(own) + (k > len(own))
+    counts = {}
+    for part, (margin, code) in parts.items():
+        bins = np.clip(((margin - low) / (high - low) * N_BINS).astype(np.int64), 0, N_BINS - 1)
+        flat = np.bincount(row_of[code] * N_BINS + bins, minlength=n_rows * N_BINS)
+        counts[part] = flat.reshape(n_rows, N_BINS).tolist()
+    scale = float(np.abs(parts["test"][0]).mean()) or 1.0
+    return MarginHistogram(low, high, scale, place[own].tolist(), counts)
+
+
+def _sample(i: int, rows: Any, X: Any, y: Any, predicted: Any, margin: Any, dataset: DatasetSummary) -> HardSample:
+    row = X[[i]]
+    row = np.asarray(row.toarray() if sparse.issparse(row) else row, dtype=np.float64).ravel()
+    sample = HardSample(int(rows[i]), str(y[i]), str(predicted[i]), float(margin[i]))
+    if dataset.image_shape is not None:
+        low, high = float(row.min()), float(row.max())
+        sample.pixels = np.round((row - low) / (high - low or 1.0), 2).tolist()
+        return sample
+    nonzero = np.flatnonzero(row)[:MAX_VALUES] if len(row) > MAX_VALUES else np.arange(len(row))
+    names = dataset.feature_names or [str(j) for j in range(len(row))]
+    sample.values = [[names[j], float(row[j])] for j in nonzero]
+    return sample
+
+
+def _bounds(estimator: Any, X: Any, y: Any) -> list[dict[str, Any]]:
+    found = []
+    for bound, title in (("mcodm", "Zhang & Zhou 2017, Theorem 1"), ("lp", "Lei et al. 2015, Corollary 8 (p = 2)")):
+        for version in ("sharp", "proof", "printed"):
+            try:
+                b = generalization_bound(estimator, X, y, bound=bound, version=version)
+            except (TypeError, ValueError):  # no vector for each class: there is no bound to state
+                return []
+            terms = {"empirical": b.empirical, "complexity": b.complexity, "confidence": b.confidence, "total": b.total}
+            found.append({"bound": title, "version": version, **terms})
+    return found
+
+
+def _certificate(estimator: Any) -> dict[str, Any]:
+    names = ("objective_", "dual_gap_", "n_iter_")
+    found = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    found = {name: _plain(np.max(value) if isinstance(value, np.ndarray) else value) for name, value in found.items()}
+    if found and hasattr(estimator, "tol"):
+        found["tol"] = _plain(estimator.tol)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON shows it: numbers, booleans and text as they are, everything else as its text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)[:200]

@@ -1,0 +1,314 @@
+"use strict";
+(() => {
+  // All text reaches the page through textContent: names of classes, features and models are never markup.
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const { dataset, models } = data;
+  const main = document.getElementById("main");
+  const state = { model: 0, shown: new Set([0]), classes: new Set(), kind: "cumulative", parts: new Set(["test", "train"]), samples: "hardest" };
+  const mean = (a) => a.reduce((s, v) => s + v, 0) / a.length;
+  const deviation = (a) => (a.length < 2 ? null : Math.sqrt(a.reduce((s, v) => s + (v - mean(a)) ** 2, 0) / (a.length - 1)));
+  const score = (m) => (m.fold_scores.length ? mean(m.fold_scores) : m.test_score);
+  const percent = (v, digits = 1) => (v == null ? "–" : (100 * v).toFixed(digits) + " %");
+  const whole = (n) => n.toLocaleString("en-US");
+  const number = (v) => {
+    if (v == null) return "–";
+    if (typeof v !== "number") return String(v);
+    const a = Math.abs(v);
+    return a !== 0 && (a < 1e-3 || a >= 1e5) ? v.toExponential(2) : Number(v.toPrecision(4)).toString();
+  };
+  const seconds = (v) => (v == null ? "–" : v < 1e-3 ? (v * 1e6).toFixed(0) + " µs" : v < 1 ? (v * 1e3).toPrecision(3) + " ms" : v.toPrecision(3) + " s");
+  const colour = (i) => `var(--c${i % 8})`;
+
+  function h(tag, attributes, ...children) {
+    const svg = ["svg", "path", "line", "circle", "text", "g", "rect"].includes(tag);
+    const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+    for (const [key, value] of Object.entries(attributes || {})) {
+      if (value == null || value === false) continue;
+      if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+      else if (key === "style") for (const [property, v] of Object.entries(value)) node.style.setProperty(property, v);
+      else node.setAttribute(key, value);
+    }
+    for (const child of children.flat()) if (child != null) node.append(child);
+    return node;
+  }
+  const name = (text) => h("bdi", {}, String(text));
+  const dot = (i) => h("span", { class: "dot", style: { background: colour(i) }, "aria-hidden": "true" });
+  const fill = (node, ...children) => node.replaceChildren(...children.flat().filter((c) => c != null));
+  function card(id, title, lead, ...children) {
+    const node = h("section", { class: "card", id, "aria-labelledby": id + "-title" }, h("h2", { id: id + "-title" }, title), lead ? h("p", { class: "lead" }, lead) : null, ...children);
+    main.append(node);
+    return node;
+  }
+  function chip(label, pressed, action) {
+    return h("button", { type: "button", class: "chip", "aria-pressed": String(pressed), onclick: action }, label);
+  }
+  const group = (title, ...chips) => h("div", { class: "group", role: "group", "aria-label": title }, h("span", { class: "name", "aria-hidden": "true" }, title), ...chips);
+
+  // ---- facts and verdict -------------------------------------------------------------------------------------------
+  const facts = [["Data", name(dataset.name)], [whole(dataset.n_samples), "samples"], [whole(dataset.n_features), "features"], [dataset.classes.length, "classes"], [models.length, models.length === 1 ? "model" : "models"]];
+  for (const [a, b] of facts) document.getElementById("facts").append(h("span", {}, String(a), " ", b));
+
+  function verdict() {
+    const best = models[0], folds = best.fold_scores.length, sd = deviation(best.fold_scores);
+    const measured = folds ? `mean accuracy over ${folds} folds` : "accuracy on the test samples";
+    const sentence = h("p", { class: "verdict" });
+    const more = h("p", { class: "note" });
+    if (models.length === 1) {
+      sentence.append(h("strong", {}, name(best.name)), ` classifies ${percent(score(best))} of samples correctly.`);
+    } else {
+      const second = models[1], lead = 100 * (score(best) - score(second));
+      sentence.append(h("strong", {}, name(best.name)), " comes first, ", h("strong", {}, lead.toFixed(2) + (lead === 1 ? " point" : " points")), " ahead of ", name(second.name), ".");
+      const equal = models.slice(1).filter((m) => m.p_value != null && m.p_value >= 0.05);
+      const tested = models.slice(1).some((m) => m.p_value != null);
+      if (tested && !equal.length) more.append("Its lead over every other model is larger than the folds scatter (corrected paired t-test, p < 0.05).");
+      else if (tested) {
+        more.append("No clear difference (p ≥ 0.05) from ");
+        equal.slice(0, 4).forEach((m, i) => more.append(i ? ", " : "", name(m.name)));
+        more.append(equal.length > 4 ? ` and ${equal.length - 4} more: ` : ": ", "among these, choose the faster or the simpler one.");
+      }
+    }
+    const test = best.statistics.test;
+    if (test) more.append(more.childNodes.length ? " " : "", `On new samples its margins average ${number(test.mean)}; ${percent(test.error)} of them are not positive.`);
+    main.append(h("section", { class: "card hero", id: "verdict", "aria-label": "Result" },
+      h("div", { class: "big" }, percent(score(best)), h("small", {}, measured, sd == null ? "" : ` ± ${(100 * sd).toFixed(1)}`)), h("div", {}, sentence, more)));
+  }
+
+  // ---- table of models ---------------------------------------------------------------------------------------------
+  function strip(m, i, low, high) {
+    const w = 170, x = (v) => 8 + ((v - low) / (high - low || 1)) * (w - 16), c = colour(i);
+    const values = m.fold_scores.length ? m.fold_scores : [m.test_score], centre = score(m), sd = deviation(m.fold_scores);
+    return h("svg", { width: w, height: 22, role: "img", "aria-label": `folds: ${values.map((v) => percent(v)).join(", ")}` },
+      h("line", { x1: 8, x2: w - 8, y1: 11, y2: 11, class: "grid" }),
+      sd == null ? null : h("line", { x1: x(Math.max(low, centre - sd)), x2: x(Math.min(high, centre + sd)), y1: 11, y2: 11, style: { stroke: c, "stroke-width": "3", opacity: ".45" } }),
+      values.map((v) => h("circle", { cx: x(v), cy: 11, r: 2.5, style: { fill: c, opacity: ".55" } })),
+      h("circle", { cx: x(centre), cy: 11, r: 5, style: { fill: c } }));
+  }
+  function modelTable() {
+    const all = models.flatMap((m) => (m.fold_scores.length ? m.fold_scores : [m.test_score]));
+    const low = Math.min(...all), high = Math.max(...all), folds = models.some((m) => m.fold_scores.length);
+    const columns = ["Model", folds ? "Folds" : "", "Accuracy", "± sd", "p", "Fit", "Predict", "Mean margin", "5 % margin"];
+    const hide = new Set([1]);
+    const body = h("tbody");
+    const draw = () => fill(body, models.map((m, i) => h("tr", { class: i === state.model ? "on" : "" },
+      h("th", { scope: "row" }, h("button", { type: "button", class: "pick", "aria-pressed": String(i === state.model), onclick: () => choose(i) }, dot(i), h("span", {}, `${i + 1}. `, name(m.name)), i === 0 && models.length > 1 ? h("span", { class: "tag" }, "best") : null)),
+      h("td", { class: "wide-only" }, strip(m, i, low, high)), h("td", {}, h("strong", {}, percent(score(m), 2))), h("td", {}, m.fold_scores.length > 1 ? (100 * deviation(m.fold_scores)).toFixed(2) : "–"),
+      h("td", {}, m.p_value == null ? "–" : m.p_value < 0.001 ? "< 0.001" : m.p_value.toFixed(3)), h("td", {}, seconds(m.fit_time)), h("td", {}, seconds(m.predict_time)),
+      h("td", {}, number((m.statistics.test || {}).mean)), h("td", {}, number((m.statistics.test || {}).q05)))));
+    card("models", "Models", "Choose a model to see its margins, errors and samples below. p: corrected paired t-test against the best.",
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of models" }, h("table", { class: "models" }, h("thead", {}, h("tr", {}, columns.map((c, i) => h("th", { scope: "col", class: hide.has(i) ? "wide-only" : "" }, c)))), body)));
+    redraw.push(draw);
+  }
+
+  // ---- margin distributions ----------------------------------------------------------------------------------------
+  function series() {
+    const found = [], common = state.shown.size > 1;
+    for (const i of [...state.shown].sort((a, b) => a - b)) {
+      const m = models[i].margins;
+      if (!m) continue;
+      const unit = common ? m.scale : 1;
+      for (const part of ["test", "train"]) {
+        if (!state.parts.has(part) || !m.counts[part]) continue;
+        const rows = m.counts[part].filter((_, r) => !state.classes.size || (r < m.classes.length && state.classes.has(m.classes[r])));
+        const n = m.counts[part][0].length, bins = new Array(n).fill(0);
+        for (const row of rows) row.forEach((v, j) => (bins[j] += v));
+        const total = bins.reduce((s, v) => s + v, 0);
+        if (!total) continue;
+        let sum = 0;
+        const cumulative = [0, ...bins.map((v) => (sum += v) / total)];
+        found.push({ i, part, low: m.low / unit, high: m.high / unit, n, total, cumulative, density: bins.map((v) => (v / total) * n / ((m.high - m.low) / unit)) });
+      }
+    }
+    return found;
+  }
+  const below = (s, x) => {
+    const t = ((x - s.low) / (s.high - s.low)) * s.n, j = Math.floor(t);
+    return t <= 0 ? 0 : t >= s.n ? 1 : s.cumulative[j] + (t - j) * (s.cumulative[j + 1] - s.cumulative[j]);
+  };
+  function ticks(low, high, count) {
+    const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find((s) => s * power >= raw) * power;
+    const found = [];
+    for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) found.push(Math.abs(v) < step * 1e-6 ? 0 : v);
+    return found;
+  }
+  function marginChart() {
+    if (!models.some((m) => m.margins)) return;
+    const controls = h("div", { class: "controls" }), chips = h("div", { class: "controls" });
+    const box = h("div", { class: "chart", tabindex: "0", role: "group", "aria-label": "Margin distributions. Left and right arrow keys move the reading line." });
+    const legend = h("div", { class: "legend" }), live = h("p", { class: "note", "aria-live": "polite", id: "reading" });
+    let at = null, scale = null;
+    function toggle(set, value, least) {
+      if (set.has(value)) { if (set.size > least) set.delete(value); } else set.add(value);
+      update();
+    }
+    function drawControls() {
+      const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.key : null;
+      const keyed = (key, node) => { node.dataset.key = key; return node; };
+      const kinds = [["cumulative", "Cumulative"], ["histogram", "Histogram"]].map(([k, t]) => keyed("kind" + k, chip(t, state.kind === k, () => { state.kind = k; update(); })));
+      const parts = [["test", "Test"], ["train", "Train"]].filter(([p]) => models.some((m) => m.margins && m.margins.counts[p])).map(([p, t]) => keyed("part" + p, chip(t, state.parts.has(p), () => toggle(state.parts, p, 1))));
+      fill(controls, group("Show", ...kinds), parts.length > 1 ? group("Samples", ...parts) : null,
+        models.length > 1 ? group("Models", ...models.map((m, i) => (m.margins ? keyed("model" + i, chip([dot(i), name(m.name)], state.shown.has(i), () => toggle(state.shown, i, 1))) : null))) : null);
+      const own = (models.find((m) => m.margins)).margins.classes;
+      fill(chips, group("Classes", keyed("all", chip("All", !state.classes.size, () => { state.classes.clear(); update(); })),
+        ...own.map((c) => keyed("class" + c, chip(name(dataset.classes[c]), state.classes.has(c), () => toggle(state.classes, c, 0))))));
+      if (focused) for (const node of [...controls.querySelectorAll("button"), ...chips.querySelectorAll("button")]) if (node.dataset.key === focused) node.focus();
+    }
+    function draw() {
+      const all = series(), width = Math.max(280, box.clientWidth || 900), height = width < 520 ? 260 : 340;
+      const left = 46, right = 10, top = 10, bottom = 44;
+      if (!all.length) { fill(box, h("p", { class: "note" }, "No samples of these classes.")); scale = null; fill(legend); live.textContent = ""; return; }
+      const low = Math.min(...all.map((s) => s.low)), high = Math.max(...all.map((s) => s.high));
+      const peak = state.kind === "cumulative" ? 1 : 1.05 * Math.max(...all.flatMap((s) => s.density));
+      const x = (v) => left + ((v - low) / (high - low)) * (width - left - right), y = (v) => top + (1 - v / peak) * (height - top - bottom);
+      scale = { low, high, left, right, width, x, y, all };
+      const svg = h("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": `${state.kind} distribution of margins` });
+      for (const v of ticks(0, peak, 4)) svg.append(h("line", { class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v) }), h("text", { x: left - 8, y: y(v) + 4, "text-anchor": "end" }, state.kind === "cumulative" ? Math.round(100 * v) + " %" : number(v)));
+      for (const v of ticks(low, high, width < 520 ? 4 : 8)) svg.append(h("text", { x: x(v), y: height - bottom + 18, "text-anchor": "middle" }, number(v)));
+      svg.append(h("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, state.shown.size > 1 ? "margin / mean absolute margin" : "margin (score of the true class − best other score)"));
+      svg.append(h("line", { class: "zero", x1: x(0), x2: x(0), y1: top, y2: height - bottom }));
+      for (const s of all) {
+        const edge = (j) => x(s.low + ((s.high - s.low) * j) / s.n), c = colour(s.i), dash = s.part === "train" ? "5 4" : null;
+        let path = "";
+        if (state.kind === "cumulative") s.cumulative.forEach((v, j) => (path += `${j ? "L" : "M"}${edge(j).toFixed(1)},${y(v).toFixed(1)}`));
+        else {
+          path = `M${edge(0).toFixed(1)},${y(0)}`;
+          s.density.forEach((v, j) => (path += `L${edge(j).toFixed(1)},${y(v).toFixed(1)}L${edge(j + 1).toFixed(1)},${y(v).toFixed(1)}`));
+          path += `L${edge(s.n).toFixed(1)},${y(0)}`;
+          if (s.part === "test") svg.append(h("path", { d: path, style: { fill: c, opacity: ".14" } }));
+        }
+        svg.append(h("path", { d: path, "stroke-dasharray": dash, "data-series": `${s.i}-${s.part}`, style: { fill: "none", stroke: c, "stroke-width": "2.2", "stroke-linejoin": "round" } }));
+      }
+      fill(box, svg);
+      fill(legend, all.map((s) => h("span", {}, h("i", { class: s.part === "train" ? "dash" : "", style: { "border-color": colour(s.i) } }), name(models[s.i].name), ` · ${s.part}, ${whole(s.total)} samples`)));
+      if (at == null || at < low || at > high) live.textContent = "Point at the chart, or focus it and use the arrow keys, to read how many samples lie below a margin.";
+      else read(at);
+    }
+    function read(value) {
+      if (!scale) return;
+      at = Math.min(scale.high, Math.max(scale.low, value));
+      box.querySelectorAll(".cross, .tip, .mark").forEach((n) => n.remove());
+      const svg = box.querySelector("svg"), px = scale.x(at), h2 = Number(svg.getAttribute("height"));
+      svg.append(h("line", { class: "cross", x1: px, x2: px, y1: 10, y2: h2 - 44 }));
+      const rows = scale.all.map((s) => ({ s, f: below(s, at) }));
+      if (state.kind === "cumulative") for (const { s, f } of rows) svg.append(h("circle", { class: "mark", cx: px, cy: scale.y(f), r: 4, style: { fill: colour(s.i), stroke: "var(--card)", "stroke-width": "1.5" } }));
+      const tip = h("div", { class: "tip" }, h("div", {}, "margin ≤ ", number(at)), rows.slice(0, 8).map(({ s, f }) => h("div", {}, dot(s.i), h("span", { class: "text" }, name(models[s.i].name), " · ", s.part), h("b", {}, percent(f)))));
+      box.append(tip);
+      const w = tip.offsetWidth;
+      tip.style.left = Math.max(0, px + 14 + w > scale.width ? px - w - 14 : px + 14) + "px";
+      live.textContent = `Margin up to ${number(at)}: ` + rows.map(({ s, f }) => `${percent(f)} of the ${s.part} samples (${models[s.i].name})`).join("; ") + ".";
+    }
+    function clear() { at = null; box.querySelectorAll(".cross, .tip, .mark").forEach((n) => n.remove()); }
+    box.addEventListener("pointermove", (e) => { if (scale) read(scale.low + ((e.clientX - box.getBoundingClientRect().left - scale.left) / (scale.width - scale.left - scale.right)) * (scale.high - scale.low)); });
+    box.addEventListener("pointerleave", clear);
+    box.addEventListener("keydown", (e) => {
+      if (!scale) return;
+      const step = (scale.high - scale.low) / (e.shiftKey ? 10 : 80), middle = at == null ? 0 : at;
+      const moves = { ArrowLeft: middle - step, ArrowRight: middle + step, Home: scale.low, End: scale.high };
+      if (e.key in moves) { e.preventDefault(); read(moves[e.key]); } else if (e.key === "Escape") clear();
+    });
+    function update() { drawControls(); draw(); }
+    const left = dataset.classes.length - models.find((m) => m.margins).margins.classes.length;
+    card("margins", "Margin distributions", "The margin of a sample is positive where the model is right, and large where it is sure. A good model has few samples left of zero and a steep rise behind it." + (left > 0 ? ` The ${left} rarest classes are only part of “All”.` : ""), controls, chips, box, legend, live);
+    redraw.push(update);
+    if (window.ResizeObserver) { let last = 0; new ResizeObserver(() => { if (box.clientWidth !== last) { last = box.clientWidth; draw(); } }).observe(box); }
+  }
+
+  // ---- matrices ----------------------------------------------------------------------------------------------------
+  function matrix(values, names, shade, show, describe, note) {
+    const cell = (v, i, j) => {
+      const [tone, strength] = shade(v, i, j);
+      return h("td", { class: strength > 0.55 ? "strong" : "", style: { "--tone": tone, "--v": strength.toFixed(3) }, title: describe(v, i, j), onpointerenter: () => (note.textContent = describe(v, i, j)) }, show(v, i, j));
+    };
+    return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Matrix" }, h("table", { class: "matrix" },
+      h("thead", {}, h("tr", {}, h("td", { style: { background: "none" } }), names.map((n) => h("th", { scope: "col", title: n }, name(n))))),
+      h("tbody", {}, values.map((row, i) => h("tr", {}, h("th", { scope: "row", title: names[i] }, name(names[i])), row.map((v, j) => cell(v, i, j)))))));
+  }
+  function matrices() {
+    const two = h("div", { class: "two" });
+    main.append(two);
+    const boxes = ["confusion", "pairwise"].map((id) => h("section", { class: "card", id }));
+    two.append(...boxes);
+    redraw.push(() => {
+      const m = models[state.model], names = m.matrix_classes.map((c) => dataset.classes[c]);
+      const some = names.length < dataset.classes.length ? ` The ${names.length} of ${dataset.classes.length} classes with most errors.` : "";
+      if (m.confusion) {
+        const note = h("p", { class: "note" }), sums = m.confusion.map((r) => Math.max(1, r.reduce((s, v) => s + v, 0)));
+        const worst = Math.max(0.02, ...m.confusion.flatMap((r, i) => r.map((v, j) => (i === j ? 0 : v / sums[i]))));
+        note.textContent = "Errors are red, the darker the larger their share of the row.";
+        fill(boxes[0], h("h2", {}, "Confusion matrix"), h("p", { class: "lead" }, "Rows: true class. Columns: prediction of ", name(m.name), "." + some),
+          matrix(m.confusion, names, (v, i, j) => (i === j ? ["var(--good)", 0.85 * (v / sums[i]) ** 2] : ["var(--bad)", v ? 0.15 + 0.75 * (v / sums[i] / worst) : 0]), (v) => (v ? String(v) : ""),
+            (v, i, j) => `${v} of ${sums[i]} samples of “${names[i]}” ${i === j ? "are classified correctly" : `are taken for “${names[j]}”`}.`, note), note);
+      }
+      boxes[1].hidden = !m.pairwise;
+      if (m.pairwise) {
+        const note = h("p", { class: "note" }), flat = m.pairwise.flat().filter((v) => v != null), low = Math.min(...flat), high = Math.max(...flat);
+        note.textContent = "The lightest cells are the pairs that are hardest to tell apart.";
+        fill(boxes[1], h("h2", {}, "Margins between classes"), h("p", { class: "lead" }, m.pairwise_quantity.includes("w") && !m.pairwise_quantity.includes("gap") ? `Width of the margin between two classes, ${m.pairwise_quantity}.` : "Median score gap between the true class (row) and a rival (column).", some),
+          matrix(m.pairwise, names, (v) => ["var(--accent)", v == null ? 0 : 0.08 + 0.82 * ((v - low) / (high - low || 1))], (v) => (v == null ? "" : names.length <= 12 ? Number(v.toPrecision(2)).toString() : ""),
+            (v, i, j) => (v == null ? "" : `“${names[i]}” and “${names[j]}”: ${number(v)}.`), note), note);
+      }
+    });
+  }
+
+  // ---- samples -----------------------------------------------------------------------------------------------------
+  function picture(sample) {
+    const [rows, columns] = dataset.image_shape, canvas = h("canvas", { width: columns, height: rows, role: "img", "aria-label": `picture of row ${sample.row}` });
+    const context = canvas.getContext("2d"), image = context.createImageData(columns, rows);
+    sample.pixels.forEach((v, i) => image.data.set([255 * (1 - v), 255 * (1 - v), 255 * (1 - v), 255], 4 * i));
+    context.putImageData(image, 0, 0);
+    return canvas;
+  }
+  function samples() {
+    if (!models.some((m) => m.hardest.length)) return;
+    const controls = h("div", { class: "controls" }), list = h("ul", { class: "samples" });
+    card("samples", "Samples to look at", "Hardest: the model is surest and wrong. Most ambiguous: two classes are nearly tied. Wrong labels often show up here.", controls, list);
+    redraw.push(function draw() {
+      const m = models[state.model];
+      fill(controls, group("Show", ...[["hardest", "Hardest"], ["ambiguous", "Most ambiguous"]].map(([k, t]) => chip(t, state.samples === k, (e) => { const label = e.currentTarget.textContent; state.samples = k; draw(); [...controls.querySelectorAll("button")].find((b) => b.textContent === label).focus(); }))));
+      list.classList.toggle("wide", !dataset.image_shape);
+      fill(list, m[state.samples].map((s) => h("li", {}, s.pixels ? picture(s) : null, h("div", {}, "row ", String(s.row), " · ", h("span", { class: "m " + (s.margin > 0 ? "good" : "bad") }, number(s.margin))),
+        h("div", {}, "true ", h("strong", {}, name(s.true))), h("div", {}, "predicted ", h("strong", { class: s.true === s.predicted ? "good" : "bad" }, name(s.predicted))),
+        s.values.length ? h("dl", {}, s.values.flatMap(([k, v]) => [h("dt", {}, name(k)), h("dd", {}, number(v))])) : null)));
+    });
+  }
+
+  // ---- bounds and certificates -------------------------------------------------------------------------------------
+  function theory() {
+    const box = h("section", { class: "card", id: "theory" });
+    main.append(box);
+    const table = (head, rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": head[0] }, h("table", {}, h("thead", {}, h("tr", {}, head.map((c) => h("th", { scope: "col" }, c)))), h("tbody", {}, rows)));
+    redraw.push(() => {
+      const m = models[state.model], c = m.certificate, gap = c.dual_gap_;
+      const rows = [["Objective", number(c.objective_)], ["Relative duality gap", number(gap)], ["Tolerance", number(c.tol)], ["Iterations", number(c.n_iter_)]].filter(([, v]) => v !== "–");
+      const reached = typeof gap === "number" && typeof c.tol === "number" ? (gap <= c.tol ? h("p", { class: "good" }, "✓ The certificate was reached: the objective is optimal within the tolerance.") : h("p", { class: "bad" }, "✗ The fit stopped before its tolerance: raise max_iter.")) : null;
+      const settings = Object.entries(m.params);
+      fill(box, h("h2", {}, "What is proved"), h("p", { class: "lead" }, "For ", name(m.name), ", fitted on the training samples."),
+        rows.length ? h("div", {}, h("h3", {}, "Certificate of the fit"), reached, h("div", { class: "pairs" }, rows.map(([k, v]) => h("div", {}, h("span", {}, k), h("span", {}, v))))) : h("p", { class: "note" }, "This estimator publishes no certificate."),
+        m.bounds.length ? h("details", { open: "" }, h("summary", {}, "Bounds on the error of new samples"), h("p", { class: "note" }, "With probability 95 %. A total above 1 says nothing about the error itself; it still compares models on the same data."),
+          table(["Bound", "Constants", "Empirical", "Complexity", "Confidence", "Total"], m.bounds.map((b) => h("tr", {}, h("td", {}, b.bound), h("td", {}, b.version), ...["empirical", "complexity", "confidence", "total"].map((k) => h("td", {}, number(b[k]))))))) : null,
+        settings.length ? h("details", {}, h("summary", {}, "Parameters"), h("div", { class: "pairs" }, settings.map(([k, v]) => h("div", {}, h("span", {}, name(k)), h("span", {}, name(v)))))) : null);
+    });
+  }
+
+  function reproduce() {
+    const status = h("span", { role: "status" });
+    const copy = h("button", { type: "button", class: "chip", onclick: async () => { try { await navigator.clipboard.writeText(data.command); status.textContent = "copied"; } catch { getSelection().selectAllChildren(code); status.textContent = "selected"; } } }, "Copy");
+    const code = h("pre", { dir: "ltr" }, data.command);
+    card("reproduce", "Reproduce", null, data.command ? h("div", { class: "copy" }, code, copy, status) : null,
+      h("div", { class: "pairs" }, Object.entries(data.versions).map(([k, v]) => h("div", {}, h("span", {}, name(k)), h("span", {}, name(v))))));
+    if (data.created) document.getElementById("foot").append("Made ", data.created, ". This file holds everything it shows; it loads nothing from elsewhere.");
+  }
+
+  const redraw = [];
+  function choose(i) {
+    state.model = i;
+    state.shown = new Set(models[i].margins ? [i] : [...state.shown]);
+    redraw.forEach((draw) => draw());
+    const picks = document.querySelectorAll(".pick");
+    if (picks[i]) picks[i].focus({ preventScroll: true });
+  }
+  if (!models.length) { main.append(h("p", { class: "card" }, "There are no models in this report.")); return; }
+  if (!models[0].margins) state.shown = new Set([Math.max(0, models.findIndex((m) => m.margins))]);
+  verdict(); modelTable(); marginChart(); matrices(); samples(); theory(); reproduce();
+  redraw.forEach((draw) => draw());
+  document.documentElement.dataset.ready = "true";
+})();
