@@ -44,7 +44,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         k = len(self.classes_)
         if k < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least two classes in y (rows of weight 0 do not count), got only the class {self.classes_[0]!r}."
+                f"{type(self).__name__} needs at least two classes in y (rows of weight 0 do not count), got one class: {self.classes_[0]!r}."
             )
         if len(kept) < X.shape[0]:
             X = X[kept]

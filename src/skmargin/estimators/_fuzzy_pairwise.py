@@ -107,7 +107,7 @@ class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"FuzzyPairwiseClassifier needs at least two classes in y, got only the class {self.classes_[0]!r}."
+                f"FuzzyPairwiseClassifier needs at least two classes in y, got one class: {self.classes_[0]!r}."
             )
         self.pairs_ = list(combinations(range(len(self.classes_)), 2))
         fitted = Parallel(n_jobs=self.n_jobs)(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
 
 from ..kernels.gram import base_matrix, kernel_from_base
 from ..solvers.linear_system import Machine, Solution, scale
 from ..solvers.pairwise import Duel, over_threads
 from ..solvers.ridge_direct import iterate_features, iterate_kernel, solve_features, solve_kernel
-from ..solvers.ridge_search import Task, best_candidate, duel_weight, full_search, held_out_accuracy, screened_search
+from ..solvers.ridge_search import Task, best_candidate, full_search, held_out_accuracy, screened_search
 from ..solvers.sources import Features, Source, submatrix
 from ._pairwise import PairwiseMachines, Prepared
 
@@ -42,19 +44,19 @@ class RidgeMachines(PairwiseMachines):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         machine, strengths = self._machine(), self._strengths()
         prepared = self._prepare(X, y, sample_weight, machine.penalty)
+        n_given = _num_samples(X)
         chosen = 0
         if hasattr(self, "cv_scores_"):
             del self.cv_scores_  # of an earlier fit
         if np.ndim(self.gamma) or len(strengths) > 1:
-            prepared, chosen = self._select(prepared, machine, strengths)
+            prepared, chosen = self._select(prepared, machine, strengths, n_given)
         self._publish_strength(chosen)
         s = float(strengths[chosen])
         weight = prepared.problem.weight
         self.n_iter_, reached, self.objective_, self.dual_gap_ = 1, 0.0, 0.0, None
 
         def work(duel: Duel) -> tuple[Solution, int, float]:
-            p = duel_weight(weight[duel.rows], machine)
-            return self._solve(prepared.source, duel, p, machine, s, prepared.iterative)
+            return self._solve(prepared.source, duel, weight[duel.rows], machine, s, prepared.iterative)
 
         coef, intercept = [], []
         for solution, n_iter, one_reached in over_threads(work, prepared.duels, self.n_jobs):
@@ -84,7 +86,9 @@ class RidgeMachines(PairwiseMachines):
 
     # -- selection ----------------------------------------------------------------------------------------------------
 
-    def _select(self, prepared: Prepared, machine: Machine, strengths: np.ndarray) -> tuple[Prepared, int]:
+    def _select(
+        self, prepared: Prepared, machine: Machine, strengths: np.ndarray, n_given: int
+    ) -> tuple[Prepared, int]:
         """Choose width and strength; returns the data prepared for the width chosen and the strength's index."""
         problem, many = prepared.problem, np.ndim(self.gamma) > 0
         if many and self.kernel not in SHARED:
@@ -101,7 +105,7 @@ class RidgeMachines(PairwiseMachines):
             problem.y,
             problem.n_classes,
             problem.weight,
-            self._folds(problem.y, problem.kept),
+            self._folds(problem.y, problem.kept, n_given),
             self.multi_class,
             machine,
             self.n_jobs,
@@ -135,13 +139,22 @@ class RidgeMachines(PairwiseMachines):
             return full_search(kernel_of, len(gammas), task, strengths)
         return screened_search(kernel_of, part_of, len(gammas), task, strengths, check_random_state(self.random_state))
 
-    def _folds(self, codes: np.ndarray, kept: np.ndarray) -> list[np.ndarray] | None:
-        """Held-out sets as positions in the sorted rows, drawn in the order in which the user gave the rows."""
+    def _folds(self, codes: np.ndarray, kept: np.ndarray, n_given: int) -> list[np.ndarray] | None:
+        """Held-out sets as positions in the sorted rows.
+
+        A splitter sees the rows of positive weight in the order in which they were given; ready-made splits number all
+        rows that were given.
+        """
         if self.cv is None:
             return None
         order = np.argsort(kept, kind="stable")
         cv = check_cv(self.cv, codes[order], classifier=True)
-        folds = [order[test] for _, test in cv.split(np.zeros(len(codes)), codes[order])]
+        folds = [np.asarray(test) for _, test in cv.split(np.zeros(len(codes)), codes[order])]
+        if not isinstance(self.cv, Integral) and not hasattr(self.cv, "split"):
+            position = np.full(n_given, -1)
+            position[kept[order]] = np.arange(len(codes))
+            folds = [position[test][position[test] >= 0] for test in folds]
+        folds = [order[test] for test in folds if len(test)]
         times = np.bincount(np.concatenate(folds), minlength=len(codes))
         if (times != 1).any():
             raise ValueError(f"cv={self.cv!r} must hold out every row exactly once.")

@@ -43,7 +43,8 @@ class ULDMClassifier(RidgeMachines):
         "auto" screens many widths on a quarter of the rows, in single precision, where there are more than 1000 rows;
         "exact" evaluates every candidate.
     basis : {"auto", "all", "random", "kmeans++", "cholesky"}, default="auto"
-        The ``z_j``: all rows, or ``n_basis`` of them.  "auto" takes all up to 6000 rows in a two-class problem.
+        The ``z_j``: all rows, or ``n_basis`` of them.  "auto" takes all up to 6000 rows in a two-class problem.  With
+        all rows, a row of weight 2 is two basis points.
     n_basis : int, default=1000
         Number of basis points.
     fit_intercept : bool, default=True

@@ -6,6 +6,8 @@ The problem, for labels y of -1 and +1, weights p_i > 0, features phi_i (the row
 
 ``coefficients`` : R = I.  Unconstrained LDM, Abe (2017) Eq. 35: the features are kernel rows (or x itself), sum p = 1,
 s = alpha.  Its solution is ``(a, b) / (1 - h'r)``, the ridge solution times one number (Sherman-Morrison), see `scale`.
+On a full kernel matrix a row of weight 2 is two basis points, which share its coefficient: R = diag(1/weight), so that
+A = sqrt(weight) K sqrt(weight) / sqrt(sum of weights) is symmetric, whatever the weights.
 ``kernel`` : Phi = R = K.  The LS-SVM (Suykens et al. 2002) with p = sample weights and s = 1/C.
 beta is 1 (penalised intercept, Abe), 0 (free intercept, LS-SVM); without intercept the column is left out.
 
@@ -19,8 +21,8 @@ s u, where ``(M + q q'/beta + s I) u = y~``.  With M = U diag(lam) U', e = s/(la
     G_q = G - (G q)(G q)'/(beta + q'G q);   B = {i}: a division
     1 - h'r = y~'s u;   after B is left out:  y~'s u - (s u)_B't_B, divided by the weight that is left
 
-``lam`` is formed from the singular values of A (from the eigenvalues of K itself where all weights are equal), never
-from the eigenvalues of A A', wherever the smallest strength asks for it: alpha = 1e-12 keeps 8 digits.
+``lam`` is formed from the singular values of A (from the eigenvalues of A where it is symmetric), never from the
+eigenvalues of A A', wherever the smallest strength asks for it: alpha = 1e-12 keeps 8 digits.
 Where the weights are normalised, leaving a part w_B of them out changes the strength to s (1 - w_B): the closed forms
 do that, so they equal a fit of the remaining rows on the same features exactly.
 """
@@ -47,6 +49,10 @@ class Machine(NamedTuple):
     penalty: str  # "coefficients" or "kernel"
     bias: str  # "penalised", "free" or "none"
     normalised: bool
+
+    def weights(self, weight: np.ndarray) -> np.ndarray:
+        """The p of the problem."""
+        return weight / weight.sum() if self.normalised else weight
 
 
 class Solution(NamedTuple):
@@ -80,35 +86,31 @@ def symmetric_eigen(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return w, Q
 
 
-def spectrum_of_kernel(K: np.ndarray, weight: np.ndarray, penalty: str) -> Spectrum:
+def spectrum_of_kernel(K: np.ndarray, weight: np.ndarray, machine: Machine) -> Spectrum:
     """Factorise a machine on a full symmetric kernel matrix, which is overwritten."""
-    root = np.sqrt(weight).astype(K.dtype)
-    if penalty == "kernel":
-        K *= root
-        K *= root[:, None]
-        w, Q = symmetric_eigen(K)
+    raw = np.sqrt(weight).astype(K.dtype)
+    root = np.sqrt(machine.weights(weight)).astype(K.dtype)
+    K *= raw
+    K *= raw[:, None]
+    w, Q = symmetric_eigen(K)
+    if machine.penalty == "kernel":
         if w[0] < -np.sqrt(np.finfo(K.dtype).eps) * w[-1]:
             raise ValueError(
                 f"The kernel matrix is not positive semi-definite (smallest eigenvalue {w[0]:.2e}, largest "
                 f"{w[-1]:.2e}): a machine penalised by the kernel norm needs such a kernel."
             )
-        return Spectrum(Q, np.maximum(w, 0), Q * root[:, None], np.ones_like(w), root, True)
-    if np.ptp(weight) <= 1e-14 * weight[0]:
-        w, Q = symmetric_eigen(K)
-        gain = w * root[0]
-        return Spectrum(Q, gain**2, Q, gain, root, True)
-    K *= root[:, None]
-    U, sv, Vt = linalg.svd(K, full_matrices=False, overwrite_a=True, check_finite=False)
-    return Spectrum(U, sv**2, Vt.T, sv, root, True)
+        return Spectrum(Q, np.maximum(w, 0), Q * raw[:, None], np.ones_like(w), root, True)
+    gain = w * (root[0] / raw[0])
+    return Spectrum(Q, gain**2, Q * raw[:, None], gain, root, True)
 
 
-def spectrum_of_features(Phi: Any, weight: np.ndarray, smallest: float) -> Spectrum:
+def spectrum_of_features(Phi: Any, weight: np.ndarray, machine: Machine, smallest: float) -> Spectrum:
     """Factorise a machine on explicit features, dense or sparse, on the smaller side of the matrix.
 
     ``smallest`` is the smallest strength that will be asked for: it decides whether eigenvalues have enough digits.
     """
     n, N = Phi.shape
-    root = np.sqrt(weight)
+    root = np.sqrt(machine.weights(weight))
     A = scale_rows(Phi, root)
     gram = dense(A.T @ A) if n >= N else dense(A @ A.T)
     largest = float(np.linalg.norm(gram, np.inf))

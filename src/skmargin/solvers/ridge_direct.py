@@ -43,10 +43,13 @@ def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Mach
     if machine.penalty == "coefficients":
         largest *= float(np.linalg.norm(K, np.inf))
         if s < EIGENVALUE_DIGITS * largest:
-            return RidgePath(spectrum_of_kernel(K, weight, machine.penalty), Y, machine).solution(s)
-        return _normal_equations(K, weight, Y, machine, s)
+            return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
+        root = np.sqrt(weight)  # columns: basis points as often as their rows
+        K *= root
+        solution = _normal_equations(K, machine.weights(weight), Y, machine, s)
+        return solution._replace(coef=root[:, None] * solution.coef)
     if s < 1e-12 * largest:
-        return RidgePath(spectrum_of_kernel(K, weight, machine.penalty), Y, machine).solution(s)
+        return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
     root = np.sqrt(weight)
     K *= root
     K *= root[:, None]
@@ -58,12 +61,13 @@ def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Mach
 def solve_features(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:
     """Solution on explicit features, dense or sparse."""
     n, N = Phi.shape
+    given, weight = weight, machine.weights(weight)
     root = np.sqrt(weight)
     bound = float(
         weight @ np.asarray(abs(Phi).power(2).sum(axis=1) if sparse.issparse(Phi) else (Phi**2).sum(axis=1)).ravel()
     )
     if s < EIGENVALUE_DIGITS * bound:
-        spectrum = spectrum_of_features(Phi, weight, s)
+        spectrum = spectrum_of_features(Phi, given, machine, s)
         path = RidgePath(spectrum, Y, machine)
         with_bias = machine.bias != "none"
         if s == 0 and (len(spectrum.lam) < N or (with_bias and path.q_rest @ path.q_rest < 1e-12 * weight.sum())):
@@ -131,6 +135,7 @@ def iterate_features(
     """Solution on features that are used in products only: nothing of size N x N or n x n is formed."""
     n, N = Phi.shape
     Y = Y.reshape(n, -1)
+    weight = machine.weights(weight)
     root = np.sqrt(weight)
     free, penalised = machine.bias == "free", machine.bias == "penalised"
     q = root / np.sqrt(weight.sum())
@@ -169,10 +174,12 @@ def iterate_features(
 def iterate_kernel(
     K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float, tol: float, max_iter: int
 ) -> Iterated:
-    """As `iterate_features` for a full kernel matrix."""
-    if machine.penalty == "coefficients":
-        return iterate_features(K, weight, Y, machine, s, tol, max_iter)
+    """As `iterate_features` for a full kernel matrix, which is overwritten."""
     root = np.sqrt(weight)
+    if machine.penalty == "coefficients":
+        K *= root
+        solution, n_iter, reached = iterate_features(K, weight, Y, machine, s, tol, max_iter)
+        return Iterated(solution._replace(coef=root[:, None] * solution.coef), n_iter, reached)
     y = root[:, None] * Y.reshape(len(root), -1)
     M = LinearOperator(K.shape, matvec=lambda x: root * (K @ (root * x)) + s * x, dtype=np.float64)
     counter = _Counter()

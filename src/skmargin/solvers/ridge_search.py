@@ -40,11 +40,6 @@ class Task(NamedTuple):
         return self._replace(codes=self.codes[rows], weight=self.weight[rows], folds=None)
 
 
-def duel_weight(weight: np.ndarray, machine: Machine) -> np.ndarray:
-    """Weights of the rows of one duel as the machine takes them."""
-    return weight / weight.sum() if machine.normalised else weight
-
-
 def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: type) -> np.ndarray:
     """Weighted accuracy of the held-out predictions, one number for each strength."""
     n = len(task.codes)
@@ -58,11 +53,11 @@ def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: 
 
     def work(duel: Duel) -> None:
         rows, columns = duel.rows, duel.columns
-        weight = duel_weight(task.weight[rows], task.machine)
+        weight = task.weight[rows]
         if isinstance(source, Features):
-            spectrum = spectrum_of_features(source.rows(rows), weight, float(strengths.min()))
+            spectrum = spectrum_of_features(source.rows(rows), weight, task.machine, float(strengths.min()))
         else:
-            spectrum = spectrum_of_kernel(source.square(rows), weight, task.machine.penalty)
+            spectrum = spectrum_of_kernel(source.square(rows), weight, task.machine)
         path = RidgePath(spectrum, duel.Y, task.machine)
         inside = fold_of[rows]
         folds = [np.flatnonzero(inside == b) for b in range(n_folds)]
