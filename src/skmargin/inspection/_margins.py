@@ -62,11 +62,16 @@ def label_codes(y: Any, classes: np.ndarray) -> np.ndarray:
     """Position of each label in ``classes``; a label that the classifier does not know is refused."""
     y = column_or_1d(y)
     position = {label: i for i, label in enumerate(classes.tolist())}
-    distinct, inverse = np.unique(y, return_inverse=True)
-    unknown = [label for label in distinct.tolist() if label not in position]
-    if unknown:
+    if y.dtype.kind == "O":  # looking up is faster than sorting objects
+        labels, inverse = y.tolist(), np.arange(len(y))
+    else:
+        distinct, inverse = np.unique(y, return_inverse=True)
+        labels = distinct.tolist()
+    codes = np.fromiter((position.get(label, -1) for label in labels), dtype=np.intp, count=len(labels))
+    if (codes < 0).any():
+        unknown = list(dict.fromkeys(label for label in labels if label not in position))
         raise ValueError(f"y holds labels that the classifier has not seen: {unknown[:5]}.")
-    return np.array([position[label] for label in distinct.tolist()], dtype=np.intp)[inverse.ravel()]
+    return codes[inverse]
 
 
 def margins_from_scores(scores: Any, y: Any, classes: Any, *, normalize: bool = False) -> np.ndarray:

@@ -23,8 +23,8 @@ class DatasetSummary:
 class MarginHistogram:
     """Margins in bins: ``counts["train" | "test"][class][bin]`` between ``low`` and ``high``.
 
-    Margins outside fall into the first and last bin.  ``scale`` is the mean absolute margin, for a common axis of models.
-    ``classes`` are positions in `DatasetSummary.classes`; the classes left out are together in a last row.
+    Margins outside fall into the first and last bin.  ``scale`` is the mean absolute margin, for an axis that models
+    share.  ``classes`` are positions in `DatasetSummary.classes`; the classes left out are together in a last row.
     """
 
     low: float

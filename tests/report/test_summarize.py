@@ -1,0 +1,112 @@
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse, stats
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from skmargin.inspection import margins, pairwise_margins
+from skmargin.report import (
+    ModelResult,
+    Results,
+    corrected_paired_ttest,
+    rank_models,
+    render_report,
+    summarize_dataset,
+    summarize_model,
+)
+
+X, y = load_iris(return_X_y=True)
+DATA = summarize_dataset("iris", X, y, ["a", "b", "c", "d"])
+
+
+def test_summary_agrees_with_the_inspection_functions():
+    model = make_pipeline(StandardScaler(), LinearSVC(random_state=0)).fit(X[::2], y[::2])
+    m = summarize_model(
+        "m",
+        model,
+        X[1::2],
+        y[1::2],
+        DATA,
+        X_train=X[::2],
+        y_train=y[::2],
+        rows=np.arange(1, 150, 2),
+        fold_scores=[0.9, 1],
+    )
+    margin = margins(model, X[1::2], y[1::2])
+    assert m.test_score == model.score(X[1::2], y[1::2])
+    assert_allclose(m.statistics["test"]["mean"], margin.mean())
+    assert m.statistics["train"]["n_samples"] == 75
+    assert np.sum(m.margins.counts["test"]) == 75
+    assert_array_equal(np.sum(m.margins.counts["test"], axis=1), np.bincount(y[1::2]))
+    edges = np.linspace(m.margins.low, m.margins.high, 81)
+    clipped = np.clip(margin, m.margins.low, m.margins.high)
+    assert_array_equal(np.sum(m.margins.counts["test"], axis=0), np.histogram(clipped, edges)[0])
+    assert np.trace(m.confusion) / np.sum(m.confusion) == m.test_score
+    widths = pairwise_margins(model)
+    assert m.pairwise[0][0] is None
+    assert_allclose(m.pairwise[0][1], widths[0, 1])
+    first = int(np.argmin(margin))
+    assert (m.hardest[0].row, m.hardest[0].margin) == (1 + 2 * first, margin[first])
+    assert m.hardest[0].values == [[n, v] for n, v in zip("abcd", X[1 + 2 * first].tolist(), strict=True)]
+    assert m.ambiguous[0].margin == margin[np.argmin(np.abs(margin))]
+    assert len(m.bounds) == 6 and m.bounds[0]["total"] < m.bounds[2]["total"]
+    assert m.params["C"] == 1.0 and m.certificate["n_iter_"] == model[-1].n_iter_
+
+
+def test_binary_sparse_pictures_and_classifiers_without_scores():
+    A, b = load_breast_cancer(return_X_y=True)
+    A, b = sparse.csr_array(A), np.array(["<b>", 'q"'], dtype=object)[b]
+    data = summarize_dataset("cancer", A, b)
+    m = summarize_model("m", SVC().fit(A, b), A, b, data)
+    assert len(m.margins.counts["test"]) == 2 and m.hardest[0].true in ("<b>", 'q"')
+    m = summarize_model("forest", RandomForestClassifier(5, random_state=0).fit(A, b), A, b, data)
+    assert m.margins is None and m.pairwise is None and m.confusion is not None
+    digits = load_digits()
+    data = summarize_dataset("digits", digits.data, digits.target, digits.feature_names)
+    assert data.image_shape == [8, 8]
+    m = summarize_model("m", SVC().fit(digits.data, digits.target), digits.data, digits.target, data)
+    assert len(m.hardest[0].pixels) == 64 and max(m.hardest[0].pixels) == 1 and m.bounds == []
+
+
+def test_one_vs_one_machines_have_pair_widths_and_others_score_gaps():
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    model = GradientBoostingClassifier(n_estimators=2, random_state=0).fit(X, y)
+    assert summarize_model("m", model, X, y, DATA).pairwise_quantity == "median score gap"
+    assert summarize_model("m", SVC().fit(X, y), X, y, DATA).pairwise_quantity.startswith("2 /")
+
+
+def test_corrected_test_by_hand():
+    a, b = np.array([0.9, 0.8, 0.85, 0.9, 0.95]), np.array([0.8, 0.8, 0.8, 0.85, 0.85])
+    plain = stats.ttest_rel(a, b)
+    t = plain.statistic * np.sqrt((1 / 5) / (1 / 5 + 1 / 4))
+    assert_allclose(corrected_paired_ttest(a, b), 2 * stats.t.sf(t, 4))
+    assert_allclose(corrected_paired_ttest(a, b, test_fraction=0.0), plain.pvalue)
+    assert corrected_paired_ttest(a, a) == 1.0
+    with pytest.raises(ValueError, match="at least two folds"):
+        corrected_paired_ttest([1], [1])
+
+
+def test_ranking():
+    models = [ModelResult("b", fold_scores=[0.5, 0.6]), ModelResult("a", fold_scores=[0.9, 0.95])]
+    ranked = rank_models(models)
+    assert [m.name for m in ranked] == ["a", "b"]
+    assert ranked[0].p_value is None and 0 < ranked[1].p_value < 1
+    assert [m.name for m in rank_models([ModelResult("x", test_score=0.1), ModelResult("y", test_score=0.2)])] == [
+        "y",
+        "x",
+    ]
+
+
+def test_results_survive_json():
+    m = summarize_model("m", LinearSVC(random_state=0).fit(X, y), X, y, DATA)
+    results = Results("t", DATA, [m], versions={"a": "1"})
+    again = Results.from_dict(json.loads(json.dumps(results.to_dict())))
+    assert again == results
+    assert render_report(again) == render_report(results)
