@@ -9,7 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from skmargin.inspection import pairwise_margins, pairwise_score_gaps
+from skmargin.estimators._lssvc import LSSVC
+from skmargin.inspection import generalization_bound, pairwise_margins, pairwise_score_gaps
 
 X, y = load_iris(return_X_y=True)
 
@@ -72,3 +73,18 @@ def test_score_gaps_by_hand():
     gaps = pairwise_score_gaps([0, 0, 1], scores, [0, 1, 2])
     assert_allclose(gaps, [[np.nan, 3, 3.5], [8, np.nan, 9], [np.nan, np.nan, np.nan]])
     assert_allclose(pairwise_score_gaps(["a", "b"], [-2.0, 3.0], ["a", "b"]), [[np.nan, 2], [3, np.nan]])
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("basis", [None, "random"])
+def test_pair_machines_of_the_library(kernel, basis):
+    parameters = {"kernel": kernel, "gamma": 0.3}
+    model = LSSVC(**parameters) if basis is None else LSSVC(**parameters, basis=basis, n_basis=150)
+    widths = pairwise_margins(model.fit(X, y))
+    rows = y != 2
+    alone = LSSVC(**parameters).fit(X[rows], y[rows])
+    assert_allclose(widths[0, 1], pairwise_margins(alone)[0, 1], rtol=1e-3)
+    with pytest.raises(TypeError, match="decides between pairs"):
+        generalization_bound(model, X, y)
+    ovr = LSSVC(**parameters, multi_class="ovr").fit(X, y)
+    assert generalization_bound(ovr, X, y).norm > 0

@@ -90,7 +90,7 @@
     const hide = new Set([1]);
     const body = h("tbody");
     const draw = () => fill(body, models.map((m, i) => h("tr", { class: i === state.model ? "on" : "" },
-      h("th", { scope: "row" }, h("button", { type: "button", class: "pick", "aria-pressed": String(i === state.model), onclick: () => choose(i) }, dot(i), h("span", {}, `${i + 1}. `, name(m.name)), i === 0 && models.length > 1 ? h("span", { class: "tag" }, "best") : null)),
+      h("th", { scope: "row" }, h("button", { type: "button", class: "pick", "aria-pressed": String(i === state.model), onclick: () => choose(i) }, dot(i), h("span", {}, `${i + 1}.\u00a0`, name(m.name)), i === 0 && models.length > 1 ? h("span", { class: "tag" }, "best") : null)),
       h("td", { class: "wide-only" }, strip(m, i, low, high)), h("td", {}, h("strong", {}, percent(score(m), 2))), h("td", {}, m.fold_scores.length > 1 ? (100 * deviation(m.fold_scores)).toFixed(2) : "–"),
       h("td", {}, m.p_value == null ? "–" : m.p_value < 0.001 ? "< 0.001" : m.p_value.toFixed(3)), h("td", {}, seconds(m.fit_time)), h("td", {}, seconds(m.predict_time)),
       h("td", {}, number((m.statistics.test || {}).mean)), h("td", {}, number((m.statistics.test || {}).q05)))));
@@ -115,7 +115,10 @@
         if (!total) continue;
         let sum = 0;
         const cumulative = [0, ...bins.map((v) => (sum += v) / total)];
-        found.push({ i, part, low: m.low / unit, high: m.high / unit, n, total, cumulative, density: bins.map((v) => (v / total) * n / ((m.high - m.low) / unit)) });
+        let wide = 1; // few samples need wider bars: about 2 n^(1/3) of them
+        while (n % (2 * wide) === 0 && n / (2 * wide) >= Math.max(10, 2 * Math.cbrt(total))) wide *= 2;
+        const bars = bins.reduce((all, v, j) => ((all[Math.floor(j / wide)] = (all[Math.floor(j / wide)] || 0) + v), all), []);
+        found.push({ i, part, low: m.low / unit, high: m.high / unit, n, total, cumulative, density: bars.map((v) => (v / total) * bars.length / ((m.high - m.low) / unit)) });
       }
     }
     return found;
@@ -166,13 +169,14 @@
       svg.append(h("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, state.shown.size > 1 ? "margin / mean absolute margin" : "margin (score of the true class − best other score)"));
       svg.append(h("line", { class: "zero", x1: x(0), x2: x(0), y1: top, y2: height - bottom }));
       for (const s of all) {
-        const edge = (j) => x(s.low + ((s.high - s.low) * j) / s.n), c = colour(s.i), dash = s.part === "train" ? "5 4" : null;
+        const pieces = state.kind === "cumulative" ? s.n : s.density.length;
+        const edge = (j) => x(s.low + ((s.high - s.low) * j) / pieces), c = colour(s.i), dash = s.part === "train" ? "5 4" : null;
         let path = "";
         if (state.kind === "cumulative") s.cumulative.forEach((v, j) => (path += `${j ? "L" : "M"}${edge(j).toFixed(1)},${y(v).toFixed(1)}`));
         else {
           path = `M${edge(0).toFixed(1)},${y(0)}`;
           s.density.forEach((v, j) => (path += `L${edge(j).toFixed(1)},${y(v).toFixed(1)}L${edge(j + 1).toFixed(1)},${y(v).toFixed(1)}`));
-          path += `L${edge(s.n).toFixed(1)},${y(0)}`;
+          path += `L${edge(pieces).toFixed(1)},${y(0)}`;
           if (s.part === "test") svg.append(h("path", { d: path, style: { fill: c, opacity: ".14" } }));
         }
         svg.append(h("path", { d: path, "stroke-dasharray": dash, "data-series": `${s.i}-${s.part}`, style: { fill: "none", stroke: c, "stroke-width": "2.2", "stroke-linejoin": "round" } }));
@@ -260,7 +264,7 @@
   function samples() {
     if (!models.some((m) => m.hardest.length)) return;
     const controls = h("div", { class: "controls" }), list = h("ul", { class: "samples" });
-    card("samples", "Samples to look at", "Hardest: the model is surest and wrong. Most ambiguous: two classes are nearly tied. Wrong labels often show up here.", controls, list);
+    card("samples", "Samples to look at", "Hardest: the smallest margins, where the model is surest and wrong. Most ambiguous: two classes are nearly tied. Wrong labels often show up here.", controls, list);
     redraw.push(function draw() {
       const m = models[state.model];
       fill(controls, group("Show", ...[["hardest", "Hardest"], ["ambiguous", "Most ambiguous"]].map(([k, t]) => chip(t, state.samples === k, (e) => { const label = e.currentTarget.textContent; state.samples = k; draw(); [...controls.querySelectorAll("button")].find((b) => b.textContent === label).focus(); }))));
@@ -282,7 +286,7 @@
       const reached = typeof gap === "number" && typeof c.tol === "number" ? (gap <= c.tol ? h("p", { class: "good" }, "✓ The certificate was reached: the objective is optimal within the tolerance.") : h("p", { class: "bad" }, "✗ The fit stopped before its tolerance: raise max_iter.")) : null;
       const settings = Object.entries(m.params);
       fill(box, h("h2", {}, "What is proved"), h("p", { class: "lead" }, "For ", name(m.name), ", fitted on the training samples."),
-        rows.length ? h("div", {}, h("h3", {}, "Certificate of the fit"), reached, h("div", { class: "pairs" }, rows.map(([k, v]) => h("div", {}, h("span", {}, k), h("span", {}, v))))) : h("p", { class: "note" }, "This estimator publishes no certificate."),
+        rows.length ? h("div", {}, h("h3", {}, c.objective_ == null ? "Fit (this estimator publishes no certificate)" : "Certificate of the fit"), reached, h("div", { class: "pairs" }, rows.map(([k, v]) => h("div", {}, h("span", {}, k), h("span", {}, v))))) : h("p", { class: "note" }, "This estimator publishes no certificate."),
         m.bounds.length ? h("details", { open: "" }, h("summary", {}, "Bounds on the error of new samples"), h("p", { class: "note" }, "With probability 95 %. A total above 1 says nothing about the error itself; it still compares models on the same data."),
           table(["Bound", "Constants", "Empirical", "Complexity", "Confidence", "Total"], m.bounds.map((b) => h("tr", {}, h("td", {}, b.bound), h("td", {}, b.version), ...["empirical", "complexity", "confidence", "total"].map((k) => h("td", {}, number(b[k]))))))) : null,
         settings.length ? h("details", {}, h("summary", {}, "Parameters"), h("div", { class: "pairs" }, settings.map(([k, v]) => h("div", {}, h("span", {}, name(k)), h("span", {}, name(v)))))) : null);
