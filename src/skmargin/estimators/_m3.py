@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -21,7 +21,7 @@ from ..regularizers import PairwisePower
 from ..solvers.primal import PrimalState, minimise
 from ..solvers.primal_adam import AdamState, adam_epoch
 from ..solvers.primal_factor import GramFactor, factorise
-from ..solvers.primal_objective import PrimalObjective
+from ..solvers.primal_objective import PrimalObjective, one_blas_thread
 from ._base import LinearScores, MarginClassifier, Problem
 
 _ADAM_CHECK = 10  # epochs between two certificates of Adam
@@ -34,8 +34,9 @@ class M3SVC(LinearScores, MarginClassifier):
 
         sum_i s_i loss(f_i, y_i) + alpha sum_{j<l} ||w_j - w_l||^p + eps (||W||^2 + ||b||^2)
 
-    The margin between two classes is ``2 / ||w_j - w_l||``: ``p = 2`` weighs all margins alike (the machine of Weston and
-    Watkins), a larger ``p`` looks more and more at the smallest one.  The loss is a sum, so ``alpha`` need not grow with the data.
+    The margin between two classes is ``2 / ||w_j - w_l||``: ``p = 2`` weighs all margins alike (the machine of Weston
+    and Watkins), a larger ``p`` looks more and more at the smallest one.  The loss is a sum, so ``alpha`` need not grow
+    with the data.
 
     Parameters
     ----------
@@ -47,12 +48,13 @@ class M3SVC(LinearScores, MarginClassifier):
         ``"hinge"``: the sum of ``g(1 - f_y + f_l)`` over the other classes; ``"log_loss"``: the softmax variant, with
         :meth:`predict_proba`.
     delta : float, default=1e-2
-        Smoothing of the hinge, ``g(t) = (t + sqrt(t^2 + delta^2)) / 2``; 0 is the hinge itself.  Small values cost little time:
-        the solver reaches them through larger ones.  Not used by the log loss.
+        Smoothing of the hinge, ``g(t) = (t + sqrt(t^2 + delta^2)) / 2``; 0 is the hinge itself.  Small values cost
+        little time: the solver reaches them through larger ones.  Not used by the log loss.
     eps : float, default=0.0
         The paper's ridge on class vectors and intercepts.  At 0 the intercept is not penalised.
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
-        Kernel, through a factor of the Gram matrix (n x n numbers).  For many rows put scikit-learn's ``Nystroem`` in front.
+        Kernel, through a factor of the Gram matrix (n x n numbers).  For many rows put scikit-learn's ``Nystroem`` in
+        front.
     gamma : {"scale", "auto"} or float, default="scale"
         Width of the kernels "rbf", "poly", "sigmoid" and "laplacian".
     degree : float, default=3
@@ -60,8 +62,8 @@ class M3SVC(LinearScores, MarginClassifier):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     solver : {"auto", "newton-cg", "lbfgs", "adam"}, default="auto"
-        ``"auto"``: Newton's method for few parameters, else L-BFGS.  ``"adam"``: as published, for comparison (``max_iter`` epochs
-        of mini-batches).
+        ``"auto"``: Newton's method for few parameters, else L-BFGS.  ``"adam"``: as published, for comparison
+        (``max_iter`` epochs of mini-batches).
     learning_rate : float, default=0.01
         Step of Adam, also in :meth:`partial_fit`.
     batch_size : int, default=256
@@ -116,7 +118,7 @@ class M3SVC(LinearScores, MarginClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "p": [Interval(Real, 1, None, closed="left")],
         "loss": [StrOptions({"hinge", "log_loss"})],
@@ -201,6 +203,14 @@ class M3SVC(LinearScores, MarginClassifier):
         """
         old = self._old_model() if self.warm_start else None
         problem = self._check_problem(X, y, sample_weight)
+        with one_blas_thread():
+            gap = self._solve(problem, old)
+        if gap > self.tol:
+            self._warn_not_converged(gap)
+        return self
+
+    def _solve(self, problem: Problem, old: M3SVC | None) -> float:
+        """Solve, publish, and return the certified gap."""
         factor = self._factor(problem)
         rows = problem.X if factor is None else factor.R.astype(problem.X.dtype, copy=False)
         objective = PrimalObjective(
@@ -221,13 +231,12 @@ class M3SVC(LinearScores, MarginClassifier):
                 objective, theta, solver=self.solver, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose
             )
         self._publish(state, objective, problem, factor)
-        if self.dual_gap_ > self.tol:
-            self._warn_not_converged(self.dual_gap_)
-        return self
+        return state.gap
 
+    @available_if(lambda self: isinstance(self.kernel, str) and self.kernel == "linear")
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> M3SVC:
-        """One pass of Adam over a part of a stream (linear kernel).
+        """One pass of Adam over a part of a stream (linear kernel only; put ``Nystroem`` in front for others).
 
         The penalty stands against the sum of the losses of all rows seen so far.
 
@@ -247,8 +256,6 @@ class M3SVC(LinearScores, MarginClassifier):
         self : M3SVC
             The classifier.
         """
-        if self.kernel != "linear":
-            raise ValueError(f"partial_fit needs kernel='linear', got {self.kernel!r}. Put Nystroem in front instead.")
         if isinstance(self.class_weight, str):
             raise ValueError(
                 "class_weight='balanced' is not known in a stream; pass a dict to partial_fit's class_weight."
@@ -271,9 +278,10 @@ class M3SVC(LinearScores, MarginClassifier):
         codes = np.searchsorted(self.classes_, y).astype(np.int32)
         if self.class_weight:
             weight = weight * np.array([self.class_weight.get(c, 1.0) for c in self.classes_.tolist()])[codes]
-        if first:
-            shape = (X.shape[1] + self.fit_intercept, len(self.classes_))
-            self._adam = AdamState.start(np.zeros(shape, X.dtype))
+        if not hasattr(self, "_adam"):
+            self._adam = AdamState.start(np.zeros((X.shape[1] + self.fit_intercept, len(self.classes_)), X.dtype))
+            if not first:  # go on from a whole fit
+                self._fill(self._adam.theta)
         kept = np.flatnonzero(weight > 0)
         if len(kept):
             X, codes, weight = X[kept], codes[kept], weight[kept]
@@ -290,7 +298,9 @@ class M3SVC(LinearScores, MarginClassifier):
             )
         W, b = self._split(self._adam.theta)
         self._set_linear(W.T, b)
-        self.objective_, self.dual_gap_, self.n_iter_ = np.nan, None, self._adam.n_steps
+        self.objective_: float = np.nan  # of a stream: not known
+        self.dual_gap_: float | None = None
+        self.n_iter_: int = self._adam.n_steps
         return self
 
     def _loss(self) -> SmoothLoss:
@@ -377,20 +387,28 @@ class M3SVC(LinearScores, MarginClassifier):
         theta = np.zeros(objective.shape, objective.rows.dtype)
         W, b = self._split(theta)
         if factor is None:
-            W[:] = _all_classes(old.coef_).T
+            old._fill(theta)
         else:
             scores = old._scores(problem.X[factor.pivots]) - old.intercept_
             W[:] = factor.start(_all_classes(scores.T).T)
-        if self.fit_intercept:
-            b[:] = _all_classes(old.intercept_[:, None])[:, 0]
+            if self.fit_intercept:
+                b[:] = _all_classes(old.intercept_[:, None])[:, 0]
         return objective.centred(theta)
+
+    def _fill(self, theta: np.ndarray) -> None:
+        """Write the published solution into ``theta``."""
+        W, b = self._split(theta)
+        W[:] = _all_classes(self.coef_).T
+        b[:] = _all_classes(self.intercept_[:, None])[:, 0]
 
     def _publish(
         self, state: PrimalState, objective: PrimalObjective, problem: Problem, factor: GramFactor | None
     ) -> None:
         self.n_iter_ = max(1, state.n_iter)
         self.objective_, self.dual_gap_ = state.certificate.primal, state.gap
-        W, b = self._split(objective.uncentred(state.theta))
+        theta = objective.uncentred(state.theta)
+        theta -= theta.mean(axis=1, keepdims=True)  # nothing depends on what all classes share, but its rounding shows
+        W, b = self._split(theta)
         for name in ("coef_", "dual_coef_", "support_", "_support_rows", "_adam"):
             self.__dict__.pop(name, None)
         if factor is not None:

@@ -1,9 +1,9 @@
 """What a smooth primal solver asks of a loss.
 
-A loss sees the scores ``F`` (n, k) of all samples, the index ``own = (arange(n), y)`` of each sample's own score, and the
-weights ``s`` (n,).  It must not change when one number is added to all scores of a sample, and must grow with
-the scores of the other classes: the slopes are then ``s_i A_il >= 0`` for ``l != y_i`` and minus their sum for ``l = y_i``.
-``A`` (zero in the own column) is the dual point from which the solver certifies a fit.
+A loss sees the scores ``F`` (n, k) of all samples, the index ``own = (arange(n), y)`` of each sample's own score, and
+the weights ``s`` (n,).  It must not change when one number is added to all scores of a sample, and must grow with
+the scores of the other classes: the slopes are then ``s_i A_il >= 0`` for ``l != y_i`` and minus their sum for ``l =
+y_i``. ``A`` (zero in the own column) is the dual point from which the solver certifies a fit.
 
 Arrays keep the memory order of ``F``: column-major for dense rows (long inner loops), row-major for sparse ones.
 """

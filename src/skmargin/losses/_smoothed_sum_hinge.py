@@ -10,7 +10,8 @@ from ._smooth import Own
 class SmoothedSumHinge:
     """``sum_{l != y} g(1 - f_y + f_l)`` with ``g(t) = (t + sqrt(t^2 + delta^2)) / 2``.
 
-    ``0 <= g(t) - max(0, t) <= delta / 2``; ``delta = 0`` is the hinge itself, which has values and a dual but no curvature.
+    ``0 <= g(t) - max(0, t) <= delta / 2``; ``delta = 0`` is the hinge itself, which has values and a dual but no
+    curvature.
     """
 
     def __init__(self, delta: float) -> None:

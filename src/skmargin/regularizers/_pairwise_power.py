@@ -2,8 +2,8 @@
 
     R(W) = alpha sum_{j<l} rho(||w_j - w_l||),   rho(D) = (D^2 + tau^2)^(p/2) - tau^p
 
-``tau = 0`` is the published penalty; ``tau > 0`` removes the kink (p = 1) or the infinite curvature (p < 2) at ``D = 0``.
-All squared distances come from the Gram matrix ``W'W``; with ``S = D2^(p/2-1)`` and ``Lap(S) = diag(S 1) - S``
+``tau = 0`` is the published penalty; ``tau > 0`` removes the kink (p = 1) or the infinite curvature (p < 2) at ``D =
+0``. All squared distances come from the Gram matrix ``W'W``; with ``S = D2^(p/2-1)`` and ``Lap(S) = diag(S 1) - S``
 
     gradient     alpha p W Lap(S)
     Hessian V    alpha p [V Lap(S) + W Lap((p-2) D2^(p/2-2) o Q)],   Q_jl = (w_j - w_l)'(v_j - v_l)
@@ -92,8 +92,8 @@ class PairwisePower:
     def split(self, W: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """Lengths of a flow ``u_jl`` with ``Z = sum_{j<l} u_jl (e_j - e_l)'`` (the columns of ``Z`` sum to zero).
 
-        The flow is the gradient's own, ``alpha p D2^(p/2-1) (w_j - w_l)``, plus the rest ``r = Z - grad`` spread evenly,
-        ``(r_j - r_l) / k``; the lengths come from the Gram matrices of ``W`` and ``r``.
+        The flow is the gradient's own, ``alpha p D2^(p/2-1) (w_j - w_l)``, plus the rest ``r = Z - grad`` spread
+        evenly, ``(r_j - r_l) / k``; the lengths come from the Gram matrices of ``W`` and ``r``.
         """
         k = W.shape[1]
         W = W.astype(np.float64, copy=False)
@@ -105,7 +105,7 @@ class PairwisePower:
         return np.sqrt(np.maximum(u2[np.triu_indices(k, 1)], 0.0))
 
     def conjugate(self, parts: np.ndarray) -> tuple[float, float]:
-        """The best flow gives the conjugate, any flow a bound: ``sum_{j<l} (alpha rho)*(||u_jl||)``, here with tau = 0."""
+        """Bound by the flow, ``sum_{j<l} (alpha rho)*(||u_jl||)`` with tau = 0; the best flow gives the conjugate."""
         a, p = self.alpha, self.p
         if p == 1:  # the conjugate is 0 up to alpha and infinite beyond
             return min(1.0, a / max(float(parts.max()), a)), 0.0

@@ -30,4 +30,4 @@ class SmoothPenalty(Protocol):
         """``Z`` written over the terms of the penalty, exactly optimal where ``Z`` is the gradient at ``W``."""
 
     def conjugate(self, parts: np.ndarray) -> tuple[float, float]:
-        """Factor ``<= 1`` that brings the parts into the domain of the conjugate, and a bound of the conjugate there."""
+        """Factor ``<= 1`` that brings the parts into the conjugate's domain, and a bound of the conjugate there."""

@@ -1,8 +1,9 @@
 """Driver of the smooth primal solvers: smoothing by continuation, single precision first, a certificate to stop.
 
-The problem of `primal_objective` may have kinks (hinge, distances to a power below 2).  It is replaced by a sequence of smoother
-ones, each started from the last: a coarse one is solved in few iterations, and the level falls as soon as the smoothing, and no longer the solver,
-is what keeps the certified gap of the *given* problem from closing.  The run ends when that relative gap is below ``tol``.
+The problem of `primal_objective` may have kinks (hinge, distances to a power below 2).  It is replaced by a sequence
+of smoother ones, each started from the last: a coarse one is solved in few iterations, and the level falls as soon as
+the smoothing, and no longer the solver, is what keeps the certified gap of the *given* problem from closing.  The run
+ends when that relative gap is below ``tol``.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import numpy as np
 
 from .primal_lbfgs import lbfgs
 from .primal_newton import explicit_is_cheap, newton_cg
-from .primal_objective import Certificate, Point, PrimalObjective, one_blas_thread
+from .primal_objective import Certificate, Point, PrimalObjective
 
 Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
 
 SOLVERS: dict[str, Solver] = {"lbfgs": lbfgs, "newton-cg": newton_cg}
 _LEVELS = (1.0, 0.2)  # first level of smoothing in units of the margin, and the factor from level to level
 _LOWEST = 1e-9
+_WARM_LEVEL, _WARM_GAP = 1e-3, 0.3  # level at which a start with at most this gap is continued
 _DOMINATED = 0.6  # share of the gap that the solver may still have when the level falls
 _SINGLE_WORK = 1_000_000  # multiply-adds of a product with the rows above which single precision pays
 _SINGLE_GAP = 1e-4  # single precision cannot certify much less
@@ -63,7 +65,7 @@ def minimise(
     objective : PrimalObjective
         The problem, kinks allowed.
     theta : ndarray of shape (d + 1, k) or (d, k), default=None
-        Start; None starts from zero.  A given start skips the coarse levels of smoothing.
+        Start; None starts from zero.  A given start skips coarse levels of smoothing.
     solver : {"auto", "lbfgs", "newton-cg"}, default="auto"
         Method.
     tol, max_iter, verbose
@@ -76,18 +78,20 @@ def minimise(
     """
     name = choose_solver(objective) if solver == "auto" else solver
     method, every = SOLVERS[name], 1 if name == "newton-cg" else 10
-    level = _LEVELS[0] if theta is None else _LEVELS[0] * _LEVELS[1] ** 2
-    theta = np.zeros(objective.shape, objective.rows.dtype) if theta is None else theta.astype(objective.rows.dtype)
-    unit = 0.1 / objective.row_size()
-    run = _Run(method, every, unit, max_iter, verbose)
-    with one_blas_thread():
-        single = objective.rows.dtype == np.float64 and objective.rows.X.size * objective.n_classes >= _SINGLE_WORK
-        if single and name == "lbfgs":
-            state = run.descend(
-                objective.astype(np.float32), theta.astype(np.float32), level, max(tol, _SINGLE_GAP), True
-            )
-            theta, level = state.theta.astype(np.float64), state.level
-        return run.descend(objective, theta, level, tol, False)
+    run = _Run(method, every, 0.1 / objective.row_size(), max_iter, verbose)
+    level = _LEVELS[0]
+    if theta is None:
+        theta = np.zeros(objective.shape, objective.rows.dtype)
+    else:  # a good start would be lost on a coarse level
+        theta = theta.astype(objective.rows.dtype)
+        stage = run.stage(objective, _WARM_LEVEL)
+        good = stage.certificate(stage.point(theta), objective).relative < _WARM_GAP
+        level = _WARM_LEVEL if good else _LEVELS[0] * _LEVELS[1] ** 2
+    single = objective.rows.dtype == np.float64 and objective.rows.X.size * objective.n_classes >= _SINGLE_WORK
+    if single and name == "lbfgs":
+        state = run.descend(objective.astype(np.float32), theta.astype(np.float32), level, max(tol, _SINGLE_GAP), True)
+        theta, level = state.theta.astype(np.float64), state.level
+    return run.descend(objective, theta, level, tol, False)
 
 
 @dataclass
@@ -99,13 +103,17 @@ class _Run:
     verbose: int
     n_iter: int = 0
 
+    def stage(self, target: PrimalObjective, level: float) -> PrimalObjective:
+        """The problem without kinks narrower than ``level``; distances have their own unit."""
+        return target.with_pieces(target.loss.smoothed(level), target.penalty.smoothed(level * self.unit))
+
     def descend(
         self, target: PrimalObjective, theta: np.ndarray, level: float, tol: float, may_stall: bool
     ) -> PrimalState:
         """Lower the level of smoothing until the target is certified, out of iterations, or out of precision."""
         best, stalled = np.inf, 0
         while True:
-            stage = target.with_pieces(target.loss.smoothed(level), target.penalty.smoothed(level * self.unit))
+            stage = self.stage(target, level)
             exact = stage.loss is target.loss and stage.penalty is target.penalty
             for step, (point, _) in enumerate(self.method(stage, stage.point(theta))):
                 self.n_iter += step > 0
@@ -114,9 +122,7 @@ class _Run:
                 certificate = stage.certificate(point, target)
                 state = PrimalState(point.theta, certificate, level, self.n_iter)
                 if self.verbose:
-                    print(
-                        f"iteration {self.n_iter}: objective {certificate.primal:.6g}, gap {state.gap:.2e}, level {level:.1e}"
-                    )
+                    print(f"iteration {self.n_iter}: {certificate.primal:.6g}, gap {state.gap:.2e}, level {level:.1e}")
                 if state.gap <= tol or self.n_iter >= self.max_iter:
                     return state
                 stalled = 0 if state.gap < 0.9 * best else stalled + 1

@@ -1,6 +1,7 @@
 """Adam (Kingma and Ba 2014) on mini-batches, the way Nie et al. (2024) train their model.
 
-Each step follows ``(sum of all weights / weight of the batch) * gradient of the batch's loss + gradient of the penalty``.
+Each step follows ``(sum of all weights / weight of the batch) * gradient of the batch's loss + gradient of the
+penalty``.
 """
 
 from __future__ import annotations

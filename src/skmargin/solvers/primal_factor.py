@@ -4,7 +4,8 @@
 
     w = sum_{j in pivots} phi(x_j) B_j,      B = L^-T V,      L = R[pivots]
 
-have the scores ``R V`` on all rows and the inner products ``V'V``: a linear problem on the rows of ``R`` is the problem itself.
+have the scores ``R V`` on all rows and the inner products ``V'V``: a linear problem on the rows of ``R`` is the
+problem itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Limited-memory BFGS (Nocedal 1980) with a preconditioner for the first matrix.
 
-Given a smooth convex objective and a start, produces points of decreasing value.  The two-loop recursion starts from the objective's
-preconditioner, scaled by the newest pair, instead of a multiple of the identity.
+Given a smooth convex objective and a start, produces points of decreasing value.  The two-loop recursion starts from
+the objective's preconditioner, scaled by the newest pair, instead of a multiple of the identity.
 """
 
 from __future__ import annotations

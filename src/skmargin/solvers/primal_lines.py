@@ -12,7 +12,8 @@ def line_search(
 ) -> Point | None:
     """A point along ``D`` with a smaller value and a flatter slope (Wolfe), or None where rounding hides any.
 
-    ``slope`` is the derivative at the start.  Near the minimum the values differ by rounding only; the slope decides there.
+    ``slope`` is the derivative at the start.  Near the minimum the values differ by rounding only; the slope decides
+    there.
     """
     R = objective.scores(D)
     noise = 4 * float(np.finfo(point.F.dtype).eps) * abs(point.value)

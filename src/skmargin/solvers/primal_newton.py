@@ -1,7 +1,8 @@
 """Newton's method: conjugate gradients for the step, or the Hessian itself where it is small.
 
-Given a smooth convex objective and a start, produces points of decreasing value.  The CG steps use products with the rows only (Hessian times
-vector) and stop at the forcing term ``min(0.5, sqrt(||g|| / ||g_0||))``: superlinear near the minimum, cheap far from it.
+Given a smooth convex objective and a start, produces points of decreasing value.  The CG steps use products with the
+rows only (Hessian times vector) and stop at the forcing term ``min(0.5, sqrt(||g|| / ||g_0||))``: superlinear near
+the minimum, cheap far from it.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ def explicit_is_cheap(objective: PrimalObjective) -> bool:
 def newton_cg(objective: PrimalObjective, point: Point) -> Iterator[tuple[Point, np.ndarray]]:
     """Yield the start and then each iterate with its gradient; ends where no step decreases the value any more."""
     explicit = explicit_is_cheap(objective)
-    precondition = objective.preconditioner()
+    precondition = None if explicit else objective.preconditioner()
     gradient = objective.gradient(point)
     first_norm = float(np.linalg.norm(gradient)) or 1.0
     while True:
         yield point, gradient
-        if explicit:
+        if precondition is None:
             D = _direct_step(objective.explicit_hessian(point), gradient)
         else:
             forcing = min(0.5, (float(np.linalg.norm(gradient)) / first_norm) ** 0.5)

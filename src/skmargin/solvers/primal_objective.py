@@ -3,8 +3,9 @@
     min_{W,b}  sum_i s_i loss(f_i, y_i) + penalty(W) + eps (||W||^2 + ||b||^2),      f_i = W'x_i + b
 
 ``theta`` stacks ``W`` (d, k) and, with an intercept, ``b`` as its last row.  Where the intercept is free (eps = 0) the
-features are centred implicitly, ``f_i = W'(x_i - mean) + b``: the same minimum, better conditioned, and sparse rows stay sparse.
-A line through ``theta`` costs one product with the rows for all its trial points, since the scores are linear in ``theta``.
+features are centred implicitly, ``f_i = W'(x_i - mean) + b``: the same minimum, better conditioned, and sparse rows
+stay sparse. A line through ``theta`` costs one product with the rows for all its trial points, since the scores are
+linear in ``theta``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,14 +28,15 @@ from ..losses import SmoothLoss
 from ..regularizers import SmoothPenalty
 
 _PRECONDITION_ROWS = 200
-_BLOCK_WORK = 4_000_000  # multiply-adds of one block of a threaded product
+_BLOCK_WORK = 16_000_000  # multiply-adds of one block of a threaded product
 
 
 class Rows:
     """Products with the rows, ``X W`` and ``X'P``, on all cores.
 
     Large products are cut into blocks that do not depend on the number of threads: the same bits on every machine.
-    The caller holds BLAS at one thread (`one_blas_thread`): its own threads spin and wait for each other on a busy machine.
+    The caller holds BLAS at one thread (`one_blas_thread`): its own threads spin and wait for each other on a busy
+    machine.
     """
 
     def __init__(self, X: Any) -> None:
@@ -79,14 +82,14 @@ class Rows:
         def block(rows: slice) -> None:
             out[rows] = A[rows] @ B
 
-        _run(block, [slice(a, b) for a, b in zip(cuts, cuts[1:], strict=False)])
+        _run(block, [slice(a, b) for a, b in pairwise(cuts)])
         return out
 
 
 def _blocks(n: int, wanted: int) -> list[slice]:
     """``n`` places in ``wanted`` (1 to 8) slices."""
     cuts = np.linspace(0, n, min(max(wanted, 1), 8, max(n, 1)) + 1).astype(int).tolist()
-    return [slice(a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(cuts)]
 
 
 @cache
@@ -153,7 +156,7 @@ class PrimalObjective:
         self.own = (np.arange(len(y)), y)
         self.n_classes, self.loss, self.penalty = n_classes, loss, penalty
         self.fit_intercept, self.eps = fit_intercept, eps
-        n, d = self.rows.shape
+        d = self.rows.shape[1]
         self.centre = np.zeros(d, self.rows.dtype)
         if fit_intercept and eps == 0:
             self.centre = np.asarray(X.T @ (weight / self.total)).astype(self.rows.dtype)
@@ -274,8 +277,9 @@ class PrimalObjective:
     def preconditioner(self) -> Callable[[np.ndarray], np.ndarray]:
         """Approximate inverse of the Hessian up to a factor: the same ``(B'B + 3 t I)^-1`` for every class.
 
-        ``B`` holds some weighted rows and ``t`` is the mean eigenvalue of ``B'B``: only the few strong directions, which
-        rows of correlated features have, are damped.  Woodbury's formula needs one small inverse.  Sparse rows: the identity.
+        ``B`` holds some weighted rows and ``t`` is the mean eigenvalue of ``B'B``: only the few strong directions,
+        which rows of correlated features have, are damped.  Woodbury's formula needs one small inverse.  Sparse rows:
+        the identity.
         """
         n, d = self.rows.shape
         if self.rows.sparse:
@@ -304,7 +308,7 @@ class PrimalObjective:
         that they sum to zero in every class: the flow between classes is balanced by one factor for each class.
         ``-X'A`` is then written over the terms of the penalty, whose conjugates are bounded one by one.
         """
-        W, b = self._split(point.theta.astype(np.float64, copy=False))
+        W, _ = self._split(point.theta.astype(np.float64, copy=False))
         primal = target.loss.value(point.F, self.own, self.weight) + target.penalty.value(W)
         primal += self.eps * float(np.vdot(point.theta, point.theta))
         A = point.P.astype(np.float64)
@@ -328,7 +332,8 @@ class PrimalObjective:
     def _balanced(self, A: np.ndarray) -> np.ndarray:
         """``A_il d_{y_i} / d_l`` with as much flow into each class as out of it.
 
-        ``x = log d`` minimises the convex ``sum_jl T_jl exp(x_j - x_l)``, ``T`` the flow from class to class: Newton steps.
+        ``x = log d`` minimises the convex ``sum_jl T_jl exp(x_j - x_l)``, ``T`` the flow from class to class: Newton
+        steps.
         """
         k = self.n_classes
         member = sparse.csr_array((self.weight, (self.own[1], self.own[0])), shape=(k, len(self.weight)))

@@ -1,0 +1,247 @@
+"""M3SVC against scikit-learn's machines, cvxpy-checked identities and scikit-learn's conventions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skmargin.estimators._m3 import M3SVC
+
+
+@parametrize_with_checks(
+    [
+        M3SVC(),
+        M3SVC(loss="log_loss"),
+        M3SVC(kernel="rbf", alpha=0.1),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def blobs(n=120, k=4, d=6, seed=0):
+    return make_blobs(n, d, centers=k, cluster_std=3.0, random_state=seed)
+
+
+def test_log_loss_with_p_2_is_logistic_regression(iris):
+    """alpha sum_{j<l} ||w_j - w_l||^2 = alpha k ||W||^2 at the centred optimum, so C = 1 / (2 alpha k)."""
+    X, y = iris
+    model = M3SVC(alpha=0.1, p=2, loss="log_loss", tol=1e-9).fit(X, y)
+    rival = LogisticRegression(C=1 / (2 * 0.1 * 3), tol=1e-10, max_iter=10000).fit(X, y)
+    np.testing.assert_allclose(model.coef_, rival.coef_, atol=1e-4)
+    np.testing.assert_allclose(model.predict_proba(X), rival.predict_proba(X), atol=1e-4)
+
+
+def test_two_classes_are_the_support_vector_machine():
+    """With k = 2 and p = 2: sum hinge + alpha ||v||^2 in v = w_1 - w_0, the SVM with C = 1 / (2 alpha)."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)[:200]
+    y = y[:200]
+    model = M3SVC(alpha=0.5, p=2, delta=0, tol=1e-7).fit(X, y)
+    rival = SVC(kernel="linear", C=1.0, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(model.coef_, rival.coef_, atol=1e-3)
+    np.testing.assert_allclose(model.intercept_, rival.intercept_, atol=1e-3)
+    value = np.maximum(0, 1 - (2 * y - 1) * rival.decision_function(X)).sum() + 0.5 * (rival.coef_**2).sum()
+    assert model.objective_ == pytest.approx(value, rel=1e-6)
+    kernel = M3SVC(alpha=0.5, p=2, delta=0, tol=1e-4, kernel="rbf", gamma=0.05).fit(X, y)
+    rival = SVC(C=1.0, gamma=0.05, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(kernel.decision_function(X), rival.decision_function(X), atol=2e-2)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+@pytest.mark.parametrize("p", [1, 2, 4])
+def test_weights_are_repeated_rows(loss, p):
+    X, y = blobs()
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    settings = {"alpha": 0.1, "p": p, "loss": loss, "tol": 1e-9 if p > 1 else 1e-6}
+    weighted = M3SVC(**settings).fit(X, y, sample_weight=weight)
+    repeated = M3SVC(**settings).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-2 if p == 1 else 1e-3
+    )
+
+
+def test_class_weight_is_a_weight():
+    X, y = blobs()
+    cw = {0: 2.0, 1: 1.0, 2: 3.0, 3: 1.0}
+    a = M3SVC(alpha=0.1, class_weight=cw, tol=1e-9).fit(X, y)
+    b = M3SVC(alpha=0.1, tol=1e-9).fit(X, y, sample_weight=[cw[c] for c in y])
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-8)
+    M3SVC(alpha=0.1, class_weight="balanced").fit(X, y)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+def test_all_forms_of_the_same_rows(loss):
+    X, y = blobs()
+    X[np.abs(X) < 2] = 0
+    X[5] = 0
+    settings = {"alpha": 0.1, "loss": loss, "tol": 1e-6}
+    dense = M3SVC(**settings).fit(X, y)
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    readonly = X.copy()
+    readonly.setflags(write=False)
+    for rows in (sparse.csr_array(X), sparse.csr_matrix(X), wide, readonly, np.asfortranarray(X), pd.DataFrame(X)):
+        other = M3SVC(**settings).fit(rows, y)
+        assert other.objective_ == pytest.approx(dense.objective_, rel=2e-6)
+        np.testing.assert_allclose(np.asarray(other.decision_function(rows)), dense.decision_function(X), atol=1e-2)
+    single = M3SVC(alpha=0.1, loss=loss).fit(X.astype(np.float32), y)
+    assert single.coef_.dtype == np.float32
+    assert single.objective_ == pytest.approx(dense.objective_, rel=2e-3)
+
+
+def test_more_features_than_rows_and_kernels_are_the_linear_problem():
+    X, y = make_blobs(40, 200, centers=5, cluster_std=8.0, random_state=0)
+    settings = {"alpha": 0.1, "tol": 1e-7}
+    wide = M3SVC(**settings).fit(X, y)
+    rows = M3SVC(**settings).fit(sparse.csr_array(X), y)
+    assert wide.coef_.shape == (5, 200)
+    assert wide.objective_ == pytest.approx(rows.objective_, rel=1e-6)
+    np.testing.assert_allclose(wide.decision_function(X), rows.decision_function(X), atol=1e-3)
+    for settings_, rows_ in (
+        ({"kernel": "precomputed"}, X @ X.T),
+        ({"kernel": lambda A, B: A @ B.T}, X),
+        ({"kernel": "poly", "degree": 1, "gamma": 1.0}, X),
+    ):
+        kernel = M3SVC(**settings, **settings_).fit(rows_, y)
+        assert not hasattr(kernel, "coef_")
+        assert kernel.dual_coef_.shape == (5, len(kernel.support_))
+        assert kernel.objective_ == pytest.approx(wide.objective_, rel=1e-6)
+        np.testing.assert_allclose(kernel.decision_function(rows_), wide.decision_function(X), atol=1e-3)
+
+
+def test_precomputed_kernel_with_weight_zero():
+    X, y = blobs()
+    weight = np.ones(len(y))
+    weight[::5] = 0
+    kept = weight > 0
+    K = X @ X.T
+    a = M3SVC(alpha=0.1, kernel="precomputed", tol=1e-8).fit(K, y, sample_weight=weight)
+    b = M3SVC(alpha=0.1, kernel="precomputed", tol=1e-8).fit(K[np.ix_(kept, kept)], y[kept])
+    assert kept[a.support_].all()
+    np.testing.assert_allclose(a.decision_function(K), b.decision_function(K[:, kept]), atol=1e-4)
+
+
+def test_nystroem_pipeline():
+    X, y = load_digits(return_X_y=True)
+    model = make_pipeline(Nystroem(gamma=1e-3, n_components=200, random_state=0), M3SVC(loss="log_loss"))
+    assert model.fit(X[:600], y[:600]).score(X[600:1200], y[600:1200]) > 0.9
+
+
+@pytest.mark.parametrize("solver", ["newton-cg", "lbfgs", "adam"])
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+def test_solvers_reach_the_same_objective(iris, solver, loss):
+    X, y = iris
+    best = M3SVC(alpha=0.1, loss=loss, tol=1e-6).fit(X, y)
+    other = M3SVC(alpha=0.1, loss=loss, solver=solver, tol=2e-2, random_state=0, max_iter=3000).fit(X, y)
+    assert best.objective_ <= other.objective_ <= best.objective_ * (1 + 2e-2)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+@pytest.mark.parametrize("k", [2, 4])
+def test_warm_start(kernel, k):
+    X, y = blobs(k=k)
+    if kernel == "precomputed":
+        X = X @ X.T
+    model = M3SVC(alpha=0.1, kernel=kernel, warm_start=True, solver="lbfgs", tol=1e-5).fit(X, y)
+    first, value = model.n_iter_, model.objective_
+    model.fit(X, y)
+    assert model.n_iter_ <= max(1, first // 5)
+    assert model.objective_ == pytest.approx(value, rel=1e-4)
+    model.set_params(alpha=0.05).fit(X, y)
+    assert model.objective_ == pytest.approx(clone(model).fit(X, y).objective_, rel=1e-4)
+
+
+def test_wide_warm_start_and_new_classes():
+    X, y = make_blobs(30, 100, centers=4, cluster_std=8.0, random_state=0)
+    model = M3SVC(alpha=0.1, warm_start=True, solver="lbfgs").fit(X, y)
+    first = model.n_iter_
+    assert model.fit(X, y).n_iter_ <= max(1, first // 5)
+    assert model.fit(X, y % 2).classes_.tolist() == [0, 1]
+
+
+def test_probabilities_agree_with_predictions(iris):
+    X, y = iris
+    names = np.array(["c", "a", "b"])[y]
+    model = M3SVC(loss="log_loss", alpha=0.01).fit(X, names)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert (model.classes_[proba.argmax(axis=1)] == model.predict(X)).all()
+    two = M3SVC(loss="log_loss", alpha=0.01).fit(X, y == 1)
+    assert (two.classes_[two.predict_proba(X).argmax(axis=1)] == two.predict(X)).all()
+    assert not hasattr(M3SVC(), "predict_proba")
+
+
+def test_partial_fit_learns_a_stream(iris):
+    X, y = iris
+    order = np.random.default_rng(0).permutation(len(y))
+    model = M3SVC(loss="log_loss", alpha=0.1, learning_rate=0.05, batch_size=10, random_state=0)
+    for epoch in range(20):
+        for start in range(0, 150, 50):
+            rows = order[start : start + 50]
+            model.partial_fit(X[rows], y[rows], classes=[0, 1, 2] if epoch == 0 else None)
+    assert model.score(X, y) > 0.93
+    assert model.dual_gap_ is None
+    assert model.n_iter_ == 20 * 15
+    with pytest.raises(ValueError, match="not in classes"):
+        model.partial_fit(X[:3], [0, 1, 7])
+    assert not hasattr(M3SVC(kernel="rbf"), "partial_fit")
+    whole = M3SVC(loss="log_loss", alpha=0.1, learning_rate=1e-4).fit(X, y)
+    before = whole.coef_.copy()
+    np.testing.assert_allclose(whole.partial_fit(X, y).coef_, before, atol=1e-3)
+    with pytest.raises(ValueError, match="balanced"):
+        M3SVC(class_weight="balanced").partial_fit(X, y, classes=[0, 1, 2])
+
+
+def test_many_classes_need_no_large_temporaries():
+    """k = 300: one (k, k, d) array alone would be 92 MB."""
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    k, d = 300, 128
+    y = np.repeat(np.arange(k), 3)
+    X = rng.normal(size=(k, d))[y] + 0.3 * rng.normal(size=(len(y), d))
+    tracemalloc.start()
+    model = M3SVC(alpha=1e-2, loss="log_loss").fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert model.score(X, y) > 0.99
+    assert peak < 3 * X.nbytes + 8 * (8 * len(y) * k + 8 * k * k + 30 * d * k)
+
+
+def test_warning_and_errors(iris):
+    X, y = iris
+    with pytest.warns(ConvergenceWarning, match="gap"):
+        M3SVC(max_iter=1).fit(X, y)
+    with pytest.raises(ValueError, match="two classes"):
+        M3SVC().fit(X, np.zeros(len(y)))
+    with pytest.raises(ValueError, match="NaN"):
+        M3SVC().fit(np.full((3, 2), np.nan), [0, 1, 1])
+    for name, value in {"alpha": 0, "p": 0.5, "delta": -1, "loss": "squared", "solver": "sgd"}.items():
+        with pytest.raises(ValueError, match=name):
+            M3SVC(**{name: value}).fit(X, y)
+
+
+def test_certificate_is_a_bound(iris):
+    X, y = iris
+    for p in (1, 1.5, 4):
+        rough = M3SVC(alpha=0.1, p=p, tol=0.05).fit(X, y)
+        fine = M3SVC(alpha=0.1, p=p, tol=1e-7).fit(X, y)
+        assert 0 <= rough.dual_gap_ <= 0.05
+        assert rough.objective_ * (1 - rough.dual_gap_) <= fine.objective_ * (1 + 1e-9)

@@ -1,0 +1,84 @@
+"""Smooth losses against finite differences, closed forms and Fenchel's inequality."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+
+from skmargin.losses import LogLoss, SmoothedSumHinge
+
+LOSSES = [SmoothedSumHinge(1.0), SmoothedSumHinge(0.05), LogLoss()]
+
+
+def problem(n=7, k=4, order="C", seed=0):
+    rng = np.random.default_rng(seed)
+    F = np.asarray(rng.normal(size=(n, k)), order=order)
+    return F, (np.arange(n), rng.integers(0, k, n)), rng.uniform(0.5, 2, n)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_slopes_and_curvature_are_the_derivatives(loss, order):
+    F, own, s = problem(order=order)
+    value, P = loss.value_slopes(F, own, s)
+    assert value == pytest.approx(loss.value(F, own, s), rel=1e-14)
+    R = np.random.default_rng(1).normal(size=F.shape)
+    h = 1e-6
+    numeric = (loss.value(F + h * R, own, s) - loss.value(F - h * R, own, s)) / (2 * h)
+    assert np.vdot(P, R) == pytest.approx(numeric, rel=1e-7)
+    numeric = (loss.value_slopes(F + h * R, own, s)[1] - loss.value_slopes(F - h * R, own, s)[1]) / (2 * h)
+    np.testing.assert_allclose(loss.curvature(F, own, s).product(R), numeric, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_factors_give_the_same_matrices_as_the_product(loss):
+    F, own, s = problem()
+    curvature = loss.curvature(F, own, s)
+    c, a, b = curvature.factors()
+    R = np.random.default_rng(1).normal(size=F.shape)
+    expected = c * R - 0.5 * (a * (b * R).sum(1, keepdims=True) + b * (a * R).sum(1, keepdims=True))
+    np.testing.assert_allclose(curvature.product(R), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_values_are_the_textbook_formulas():
+    F, own, s = problem()
+    assert LogLoss().value(F, own, s) == pytest.approx(-float(s @ log_softmax(F, axis=1)[own]), rel=1e-13)
+    t = 1 - F[own][:, None] + F
+    hinge = np.maximum(t, 0)
+    hinge[own] = 0
+    assert SmoothedSumHinge(0.0).value(F, own, s) == pytest.approx(float(s @ hinge.sum(1)), rel=1e-13)
+    smooth = SmoothedSumHinge(0.1).value(F, own, s)
+    assert 0 <= smooth - s @ hinge.sum(1) <= 0.05 * 3 * s.sum()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_dual_value_is_the_conjugate(loss):
+    """value >= <P, G> + dual for every G, with equality where P are the slopes at G."""
+    F, own, s = problem()
+    value, P = loss.value_slopes(F, own, s)
+    A = P / s[:, None]
+    A[own] = 0
+    dual = loss.dual_value(A, own, s)
+    assert value == pytest.approx(np.vdot(P, F) + dual, rel=1e-12)
+    for seed in range(5):
+        G = 3 * np.random.default_rng(seed).normal(size=F.shape)
+        assert loss.value(G, own, s) >= np.vdot(P, G) + dual - 1e-10
+    assert loss.feasible_factor(A) == 1
+    assert loss.feasible_factor(A * loss.feasible_factor(10 * A) * 10) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_huge_scores_and_single_precision(loss):
+    F, own, s = problem()
+    value, P = loss.value_slopes(1e4 * F, own, s)
+    assert np.isfinite(value) and np.isfinite(P).all()
+    small, P32 = loss.value_slopes(F.astype(np.float32), own, s)
+    assert P32.dtype == np.float32
+    assert small == pytest.approx(loss.value(F, own, s), rel=1e-5)
+
+
+def test_smoothing_only_where_needed():
+    loss = SmoothedSumHinge(0.1)
+    assert loss.smoothed(0.05) is loss
+    assert loss.smoothed(0.5).delta == 0.5
+    log = LogLoss()
+    assert log.smoothed(1.0) is log

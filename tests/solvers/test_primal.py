@@ -1,0 +1,182 @@
+"""Smooth primal solvers against cvxpy, finite differences and each other."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skmargin.losses import LogLoss, SmoothedSumHinge
+from skmargin.regularizers import L2, PairwisePower
+from skmargin.solvers import primal_lbfgs, primal_newton
+from skmargin.solvers.primal import choose_solver, minimise
+from skmargin.solvers.primal_factor import factorise
+from skmargin.solvers.primal_objective import PrimalObjective
+
+
+def data(n=30, d=4, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(k), rng.integers(0, k, n - k)].astype(np.int32)
+    X = rng.normal(size=(k, d))[y] + rng.normal(size=(n, d))
+    return X, y, rng.uniform(0.5, 2, n)
+
+
+def cvxpy_optimum(X, y, s, alpha, p, delta=None, eps=0.0, intercept=True):
+    """Minimum of the model as published; ``delta=None`` is the log loss."""
+    n, k = len(y), int(y.max()) + 1
+    W, b = cp.Variable((X.shape[1], k)), cp.Variable((1, k)) if intercept else np.zeros((1, k))
+    F = X @ W + np.ones((n, 1)) @ b
+    own = cp.sum(cp.multiply(F, np.eye(k)[y]), axis=1)
+    if delta is None:
+        loss = s @ (cp.log_sum_exp(F, axis=1) - own)
+    else:
+        loss = 0
+        for l in range(k):
+            i = np.flatnonzero(y != l)
+            t = 1 - own[i] + F[i, l]
+            g = cp.pos(t) if delta == 0 else 0.5 * (t + cp.norm(cp.vstack([t, np.full(len(i), delta)]), 2, axis=0))
+            loss = loss + s[i] @ g
+    pairs = [cp.norm(W[:, j] - W[:, l]) for j in range(k) for l in range(j + 1, k)]
+    penalty = sum(D if p == 1 else cp.power(D, p) for D in pairs)
+    problem = cp.Problem(cp.Minimize(loss + alpha * penalty + eps * (cp.sum_squares(W) + cp.sum_squares(b))))
+    return problem.solve(solver="CLARABEL")
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 2.5, 4, 8])
+@pytest.mark.parametrize("delta", [None, 0.1, 0.0])
+def test_optimum_is_that_of_cvxpy(p, delta):
+    X, y, s = data()
+    loss = LogLoss() if delta is None else SmoothedSumHinge(delta)
+    objective = PrimalObjective(X, y, s, 3, loss, PairwisePower(0.5, p))
+    state = minimise(objective, tol=1e-6)
+    optimum = cvxpy_optimum(X, y, s, 0.5, p, delta)
+    assert state.gap <= 1e-6
+    assert state.certificate.primal == pytest.approx(optimum, rel=3e-6)
+    assert state.certificate.dual <= optimum * (1 + 1e-7)
+
+
+@pytest.mark.parametrize(("eps", "intercept"), [(0.05, True), (0.0, False), (0.05, False)])
+@pytest.mark.parametrize("delta", [None, 0.1])
+def test_intercepts_and_the_ridge_of_the_paper(eps, intercept, delta):
+    X, y, s = data(seed=1)
+    loss = LogLoss() if delta is None else SmoothedSumHinge(delta)
+    state = minimise(PrimalObjective(X + 1, y, s, 3, loss, PairwisePower(0.2, 4), intercept, eps), tol=1e-6)
+    optimum = cvxpy_optimum(X + 1, y, s, 0.2, 4, delta, eps, intercept)
+    assert state.certificate.primal == pytest.approx(optimum, rel=3e-6)
+    assert state.gap <= 1e-6
+
+
+@pytest.mark.parametrize("X_type", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("loss", [SmoothedSumHinge(0.1), LogLoss()])
+@pytest.mark.parametrize("eps", [0.0, 0.3])
+def test_gradient_and_hessian_products(X_type, loss, eps):
+    X, y, s = data(k=4)
+    objective = PrimalObjective(X_type(X), y, s, 4, loss, PairwisePower(0.3, 4), True, eps)
+    rng = np.random.default_rng(0)
+    theta, D = rng.normal(size=(2, *objective.shape))
+    h = 1e-6
+    up, down = objective.point(theta + h * D), objective.point(theta - h * D)
+    point = objective.point(theta)
+    slope = (up.value - down.value) / (2 * h)
+    assert np.vdot(objective.gradient(point), D) == pytest.approx(slope, rel=1e-7)
+    assert objective.slope(point, D, objective.scores(D)) == pytest.approx(slope, rel=1e-7)
+    product = objective.hessian(point)(D)
+    numeric = (objective.gradient(up) - objective.gradient(down)) / (2 * h)
+    np.testing.assert_allclose(product, numeric, rtol=1e-5, atol=1e-5)
+    if X_type is np.asarray:
+        explicit = (objective.explicit_hessian(point) @ D.ravel()).reshape(D.shape)
+        np.testing.assert_allclose(explicit, product, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cg"])
+@pytest.mark.parametrize("loss", [SmoothedSumHinge(0.05), LogLoss()])
+def test_solvers_dense_and_sparse_agree(monkeypatch, solver, loss):
+    monkeypatch.setattr(primal_newton, "EXPLICIT_WORK", 0)  # conjugate gradients also for this small problem
+    X, y, s = data(n=60, d=6)
+    X[np.abs(X) < 0.5] = 0
+    values = [
+        minimise(PrimalObjective(rows, y, s, 3, loss, PairwisePower(0.2, 4)), solver=solver, tol=1e-7).certificate
+        for rows in (X, sparse.csr_array(X), sparse.csr_matrix(X))
+    ]
+    for value in values:
+        assert value.relative <= 1e-7
+        assert value.primal == pytest.approx(cvxpy_optimum(X, y, s, 0.2, 4, getattr(loss, "delta", None)), rel=1e-6)
+
+
+def test_l2_penalty_and_choice_of_solver():
+    X, y, s = data()
+    objective = PrimalObjective(X, y, s, 3, LogLoss(), L2(0.25))
+    assert choose_solver(objective) == "newton-cg"
+    state = minimise(objective, tol=1e-8)
+    W = cp.Variable((4, 3))
+    b = cp.Variable((1, 3))
+    F = X @ W + np.ones((30, 1)) @ b
+    own = cp.sum(cp.multiply(F, np.eye(3)[y]), axis=1)
+    optimum = cp.Problem(cp.Minimize(s @ (cp.log_sum_exp(F, axis=1) - own) + 0.25 * cp.sum_squares(W))).solve(
+        "CLARABEL"
+    )
+    assert state.certificate.primal == pytest.approx(optimum, rel=1e-6)
+    wide = PrimalObjective(np.ones((5, 3000)), np.array([0, 1, 0, 1, 0]), np.ones(5), 2, LogLoss(), L2(1.0))
+    assert choose_solver(wide) == "lbfgs"
+
+
+def test_single_precision_is_followed_by_double_and_any_thread_count_gives_the_same_bits(monkeypatch):
+    from skmargin.solvers import primal, primal_objective
+
+    X, y, s = data(n=300, d=20, k=5)
+    objective = PrimalObjective(X, y, s, 5, SmoothedSumHinge(0.01), PairwisePower(0.01, 4))
+    plain = minimise(objective, solver="lbfgs", tol=1e-6)
+    monkeypatch.setattr(primal, "_SINGLE_WORK", 1)
+    mixed = minimise(objective, solver="lbfgs", tol=1e-6)
+    assert mixed.theta.dtype == np.float64
+    assert mixed.gap <= 1e-6
+    assert mixed.certificate.primal == pytest.approx(plain.certificate.primal, rel=2e-6)
+    monkeypatch.setattr(primal_objective, "_BLOCK_WORK", 1000)
+    results = []
+    for threads in (1, 4):
+        monkeypatch.setattr(primal_objective, "effective_n_jobs", lambda _, n=threads: n)
+        primal_objective._pool.cache_clear()
+        for rows in (X, sparse.csr_array(X)):
+            blocked = PrimalObjective(rows, y, s, 5, LogLoss(), PairwisePower(0.01, 4))
+            results.append(minimise(blocked, solver="lbfgs", tol=1e-4).theta)
+    primal_objective._pool.cache_clear()
+    np.testing.assert_array_equal(results[0], results[2])
+    np.testing.assert_array_equal(results[1], results[3])
+
+
+def test_values_never_increase():
+    X, y, s = data(n=80, d=6, k=4)
+    objective = PrimalObjective(X, y, s, 4, SmoothedSumHinge(0.01), PairwisePower(0.01, 4))
+    for method in (primal_lbfgs.lbfgs, primal_newton.newton_cg):
+        start = objective.point(np.zeros(objective.shape))
+        values = [point.value for point, _ in zip_limited(method(objective, start), 60)]
+        assert (np.diff(values) <= 1e-9 * values[0]).all()
+
+
+def zip_limited(iterator, n):
+    return (item for item, _ in zip(iterator, range(n), strict=False))
+
+
+def test_warm_start_and_limit_of_iterations():
+    X, y, s = data(n=100, d=8, k=4)
+    objective = PrimalObjective(X, y, s, 4, SmoothedSumHinge(0.01), PairwisePower(0.01, 4))
+    cold = minimise(objective, solver="lbfgs", tol=1e-5)
+    warm = minimise(objective, cold.theta, solver="lbfgs", tol=1e-3)
+    assert warm.n_iter < cold.n_iter / 3
+    assert minimise(objective, solver="lbfgs", tol=1e-9, max_iter=7).n_iter == 7
+
+
+def test_factor_of_a_singular_gram_matrix():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 5))
+    X[3] = X[2]
+    factor = factorise(X @ X.T)
+    assert factor.R.shape == (12, 5)
+    np.testing.assert_allclose(factor.R @ factor.R.T, X @ X.T, atol=1e-12)
+    np.testing.assert_allclose(factor.R[factor.pivots], factor.L)
+    V = rng.normal(size=(5, 3))
+    W = X[factor.pivots].T @ factor.coefficients(V)
+    np.testing.assert_allclose(X @ W, factor.R @ V, atol=1e-10)
+    np.testing.assert_allclose(W.T @ W, V.T @ V, atol=1e-10)
+    np.testing.assert_allclose(factor.start(X[factor.pivots] @ W), V, atol=1e-10)
+    with pytest.raises(ValueError, match="zero"):
+        factorise(np.zeros((3, 3)))
