@@ -75,7 +75,7 @@ class BlockAscent {
             kept += visit(i, gap);
         }
         active_.resize(kept);
-        if (geo.intercept()) model.multiplier_step(b_);
+        if (geo.intercept()) move_intercept(gap);
         ++passes_;
         return gap;
     }
@@ -84,6 +84,7 @@ class BlockAscent {
     double check() {
         double loss_sum = 0, gap = 0, cf = 0;
         active_.clear();
+        drift_ = 0;
         for (int64_t i = 0; i < n; ++i) {
             geo.rows.prefetch(i + 1 < n ? i + 1 : i);
             model.scores_all(i, f_.data());
@@ -142,8 +143,10 @@ class BlockAscent {
             const double running = pass();
             between();
             const int64_t since = passes_ - last_check;
-            if (running <= 0.7 * limits.tol * primal || running <= 0.1 * full || since >= 200) {
-                if (geo.intercept() && since < patience_) continue;
+            // Lists are made for the intercept of their check: they are stale once it has moved by part of a margin.
+            const bool stale = drift_ > 0.2;
+            if (stale || since >= 200 ||
+                ((running <= 0.7 * limits.tol * primal || running <= 0.1 * full) && since >= patience_)) {
                 full = check();
                 last_check = passes_;
                 // The intercept may lag behind: wait longer before the next certificate.
@@ -336,6 +339,19 @@ class BlockAscent {
         return gap;
     }
 
+    // Proximal point in b: a step once the blocks are solved well enough for the present b, measured by what b can
+    // gain.  How well is learnt: steps that do not bring tot down came too early.
+    void move_intercept(double gap) {
+        double square = 0;
+        for (const double tot : model.total()) square += tot * tot;
+        if (gap > haste_ * 0.5 * geo.t * square) return;
+        haste_ = square > last_square_ ? std::max(1.0, 0.5 * haste_) : std::min(300.0, 1.1 * haste_);
+        last_square_ = square;
+        const auto [least, most] = std::minmax_element(model.total().begin(), model.total().end());
+        drift_ += geo.t * (*most - *least);
+        model.multiplier_step(b_);
+    }
+
     // Dual value at the nearest circulation (balance.hpp), scaled back into the bounds.
     double feasible_dual() {
         std::vector<double> T(static_cast<size_t>(k) * k, 0.0);
@@ -372,7 +388,7 @@ class BlockAscent {
     std::vector<double> curvature_;
     std::vector<uint32_t> active_;
     int64_t passes_ = 0, patience_ = 1;
-    double work_ = 0, target_ = 0, best_dual_ = -infinity;
+    double work_ = 0, target_ = 0, best_dual_ = -infinity, drift_ = 0, haste_ = 300, last_square_ = infinity;
     bool warm_ = false;
 };
 
