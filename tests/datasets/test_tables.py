@@ -75,6 +75,18 @@ def test_csv_larger_than_memory(tmp_path, monkeypatch):
         read_csv(write(tmp_path, "a,y\n1,2\n"), "y")
 
 
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    path = write(tmp_path, "a,y\n1,2\n" + "1" * 5000)
+    monkeypatch.setattr(_csv, "MAX_LINE", 1000)
+    with pytest.raises(DataError, match="line 3: longer than"):
+        read_csv(path, "y")
+    monkeypatch.setattr(_files, "MAX_LINE", 1000)
+    monkeypatch.setattr(_files, "CHUNK", 500)
+    path = write(tmp_path, "1 1:2\n1 " + "1" * 5000, "data.svm")
+    with pytest.raises(DataError, match="line 2: longer than"):
+        load_dataset(path)
+
+
 def test_sources_that_are_no_data(tmp_path):
     with pytest.raises(DataError, match="neither a file nor one of the built-in data sets iris, wine"):
         load_dataset("irises")

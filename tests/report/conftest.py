@@ -1,7 +1,6 @@
 """A real browser for the tests: Chromium, driven over a pipe in its DevTools protocol with the standard library."""
 
 import base64
-import fcntl
 import json
 import os
 import shutil
@@ -23,6 +22,8 @@ class Browser:
     """One headless Chromium with one page."""
 
     def __init__(self, profile):
+        import fcntl
+
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for fd in (theirs_in, theirs_out)]  # away from 3 and 4
@@ -133,6 +134,8 @@ KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft":
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
+    if os.name != "posix":
+        pytest.skip("the pipe to the browser is made the POSIX way")
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: the page is not tried in a browser")
     browser = Browser(tmp_path_factory.mktemp("profile"))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import os
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from ._files import DataError, Table, as_labels, check_memory, open_data, too_large
+from ._files import MAX_LINE, DataError, Table, as_labels, check_memory, open_data, too_large
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-nan", "+nan"}
 _ROWS = 8192
@@ -103,10 +102,9 @@ def _rows(text: io.TextIOWrapper, path: Any) -> Iterator[tuple[int, list[str]]]:
     """Line number and cells of each row that is not blank; every row must be as long as the first."""
     line = 0
     try:
-        start = text.readline(1 << 20)
+        start = text.readline(MAX_LINE)
         delimiter = max(",;\t", key=start.count) if start else ","
-        csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-        reader = csv.reader(_chain(start, text), delimiter=delimiter, strict=True)
+        reader = csv.reader(_lines(start, text, path), delimiter=delimiter, strict=True)
         width = None
         for cells in reader:
             line = reader.line_num
@@ -122,9 +120,15 @@ def _rows(text: io.TextIOWrapper, path: Any) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"{path}, after line {line}: not UTF-8 text.") from None
 
 
-def _chain(start: str, text: io.TextIOWrapper) -> Iterator[str]:
-    yield start
-    yield from text
+def _lines(start: str, text: io.TextIOWrapper, path: Any) -> Iterator[str]:
+    """The lines of the file; one without end is refused before it fills the memory."""
+    line, number = start, 1
+    while line:
+        if len(line) >= MAX_LINE:
+            raise DataError(f"{path}, line {number}: longer than {MAX_LINE >> 20} MiB: not a text file.")
+        yield line
+        line = text.readline(MAX_LINE)
+        number += 1
 
 
 def _is_number(cell: str) -> bool:

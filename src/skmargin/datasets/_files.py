@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 CHUNK = 1 << 24
+MAX_LINE = 1 << 28
 _MAGIC = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 
 
@@ -52,19 +53,20 @@ def open_data(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def line_chunks(stream: IO[bytes], path: Any) -> Iterator[tuple[int, bytes]]:
     """Number of the first line and text of consecutive chunks of whole lines; every chunk ends in a line break."""
-    line, rest = 1, b""
+    line, rest = 1, []
     while block := stream.read(CHUNK):
-        check_memory(path, 4 * len(rest))
         cut = block.rfind(b"\n") + 1
         if not cut:
-            rest += block
+            rest.append(block)
+            if sum(map(len, rest)) > MAX_LINE:
+                raise DataError(f"{path}, line {line}: longer than {MAX_LINE >> 20} MiB: not a text file.")
             continue
-        chunk = rest + block[:cut]
-        rest = block[cut:]
+        chunk = b"".join([*rest, block[:cut]])
+        rest = [block[cut:]]
         yield line, chunk
         line += chunk.count(b"\n")
-    if rest:
-        yield line, rest + b"\n"
+    if any(rest):
+        yield line, b"".join(rest) + b"\n"
 
 
 def too_large(path: Any) -> str:

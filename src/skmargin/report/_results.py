@@ -36,14 +36,14 @@ class MarginHistogram:
 
 @dataclass
 class HardSample:
-    """One sample: its row number in the data, labels as text, its margin, and (feature, value) pairs or pixels."""
+    """One sample: row number in the data, labels as text, margin, and (feature, value) pairs or pixels from 0 to 99."""
 
     row: int
     true: str
     predicted: str
     margin: float
     values: list[list[Any]] = field(default_factory=list)
-    pixels: list[float] | None = None
+    pixels: list[int] | None = None
 
 
 @dataclass

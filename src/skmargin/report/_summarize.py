@@ -48,7 +48,7 @@ def summarize_dataset(name: str, X: Any, y: Any, feature_names: Sequence[str] | 
     classes, counts = np.unique(np.asarray(y), return_counts=True)
     n, d = X.shape
     side = round(np.sqrt(d))
-    pictures = feature_names is not None and side * side == d <= 4096 and all(map(_PIXEL.match, feature_names))
+    pictures = feature_names is not None and side * side == d <= 1024 and all(map(_PIXEL.match, feature_names))
     names = None if feature_names is None else [str(name) for name in feature_names]
     return DatasetSummary(
         str(name), int(n), int(d), [str(c) for c in classes], counts.tolist(), names, [side, side] if pictures else None
@@ -242,7 +242,7 @@ def _sample(i: int, rows: Any, X: Any, y: Any, predicted: Any, margin: Any, data
     sample = HardSample(int(rows[i]), str(y[i]), str(predicted[i]), float(margin[i]))
     if dataset.image_shape is not None:
         low, high = float(row.min()), float(row.max())
-        sample.pixels = np.round((row - low) / (high - low or 1.0), 2).tolist()
+        sample.pixels = np.round(99 * (row - low) / (high - low or 1.0)).astype(int).tolist()
         return sample
     nonzero = np.flatnonzero(row)[:MAX_VALUES] if len(row) > MAX_VALUES else np.arange(len(row))
     names = dataset.feature_names or [str(j) for j in range(len(row))]

@@ -257,7 +257,7 @@
   function picture(sample) {
     const [rows, columns] = dataset.image_shape, canvas = h("canvas", { width: columns, height: rows, role: "img", "aria-label": `picture of row ${sample.row}` });
     const context = canvas.getContext("2d"), image = context.createImageData(columns, rows);
-    sample.pixels.forEach((v, i) => image.data.set([255 * (1 - v), 255 * (1 - v), 255 * (1 - v), 255], 4 * i));
+    sample.pixels.forEach((v, i) => image.data.set([255 * (1 - v / 99), 255 * (1 - v / 99), 255 * (1 - v / 99), 255], 4 * i));
     context.putImageData(image, 0, 0);
     return canvas;
   }
