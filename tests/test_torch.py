@@ -1,0 +1,105 @@
+"""skmargin.torch against the NumPy code, in every precision."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is an optional extra and is not installed here")
+
+from skmargin.losses import LogLoss, SmoothedSumHinge  # noqa: E402
+from skmargin.regularizers import PairwisePower  # noqa: E402
+from skmargin.torch import M3Loss, PairwiseMarginPenalty  # noqa: E402
+
+
+def weights(k=5, d=4, seed=0):
+    return np.random.default_rng(seed).normal(size=(k, d))
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 2.5, 4, 8])
+def test_penalty_is_that_of_numpy(p):
+    W = weights()
+    tensor = torch.tensor(W, requires_grad=True)
+    value = PairwiseMarginPenalty(p, 0.3)(tensor)
+    value.backward()
+    expected, gradient = PairwisePower(0.3, p).value_gradient(W.T)
+    assert value.item() == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(tensor.grad.numpy(), gradient.T, rtol=1e-10, atol=1e-12)
+    layer = torch.nn.Linear(4, 5).double()
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor(W))
+    assert PairwiseMarginPenalty(p, 0.3)(layer).item() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 2.5, 4, 8])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_gradient_is_finite_where_weights_coincide(p, dtype):
+    for W in (np.zeros((3, 4)), np.ones((3, 4)), weights()[[0, 0, 1]]):
+        tensor = torch.tensor(W, dtype=getattr(torch, dtype), requires_grad=True)
+        PairwiseMarginPenalty(p)(tensor).backward()
+        assert torch.isfinite(tensor.grad).all()
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_loss_is_that_of_numpy(loss):
+    W = weights()
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(20, 4)), rng.integers(0, 5, 20)
+    tensor = torch.tensor(W, requires_grad=True)
+    value = M3Loss(4, 0.3, loss=loss, delta=0.1)(torch.tensor(X) @ tensor.T, torch.tensor(y), tensor)
+    value.backward()
+    reference = LogLoss() if loss == "log_loss" else SmoothedSumHinge(0.1)
+    data, P = reference.value_slopes(X @ W.T, (np.arange(20), y), np.ones(20))
+    extra, gradient = PairwisePower(0.3, 4).value_gradient(W.T)
+    assert 20 * value.item() == pytest.approx(data + extra, rel=1e-12)
+    np.testing.assert_allclose(20 * tensor.grad.numpy(), P.T @ X + gradient.T, rtol=1e-9, atol=1e-10)
+    half = M3Loss(4, 0.3, loss=loss, n_samples=40)(torch.tensor(X) @ tensor.T, torch.tensor(y), tensor)
+    full = M3Loss(4, 0.3, loss=loss, n_samples=20)(torch.tensor(X) @ tensor.T, torch.tensor(y), tensor)
+    assert (full - half).item() == pytest.approx(extra / 40, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_mixed_precision_training_step(loss):
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+    criterion = M3Loss(p=4, alpha=1e-2, loss=loss, n_samples=32)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+    X = torch.randn(32, 6)
+    y = X[:, :3].argmax(dim=1)
+    values = []
+    for _ in range(60):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            value = criterion(network(X), y, network[-1])
+        assert value.dtype == torch.float32
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+        values.append(value.item())
+    assert values[-1] < 0.7 * values[0]
+
+
+def test_gradcheck():
+    tensor = torch.tensor(weights(), requires_grad=True)
+    for p in (1, 1.5, 4):
+        assert torch.autograd.gradcheck(PairwiseMarginPenalty(p, 0.3), (tensor,))
+
+
+def test_errors_name_the_parameter():
+    for build in (
+        lambda: PairwiseMarginPenalty(p=0.5),
+        lambda: PairwiseMarginPenalty(alpha=-1),
+        lambda: M3Loss(loss="squared"),
+        lambda: M3Loss(delta=0),
+        lambda: M3Loss(n_samples=0),
+    ):
+        with pytest.raises(ValueError, match="must"):
+            build()
+    with pytest.raises(ValueError, match="matrix"):
+        PairwiseMarginPenalty()(torch.zeros(3))
+    assert "p=4" in repr(M3Loss(4))
+
+
+def test_the_library_does_not_import_torch():
+    code = "import sys, skmargin, skmargin.estimators._m3; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
