@@ -13,8 +13,8 @@ var(d) = f'N f, N = diag(p) - (p y)(p y)'.  Eliminating the quadratic part leave
 Kernel: Kt by one Cholesky factorisation of I + l2 sqrt(p) K sqrt(p) and one correction of rank one.  Few features:
 G = I + l2 X'N X = L L' and dense rows x~ = L^-1 x.  Many features, or sparse rows too many to be dense: the variance is
 ``min over mu of sum p_i (d_i - mu)^2``, so for a fixed mu every sample has its own loss; mu is found by secant steps
-and the certificate is that of the whole problem: for any u in its box and any margins d with mean m,
-``g = l1 p + u - l2 p (d - m)`` is dual feasible with ``D = sum u - 1/2 ||X'(y g)||^2 - l2/2 var(d)``.
+and the certificate is that of the whole problem: for any u in its box and any numbers t with mean m_t,
+``g = l1 p + u - l2 p (t - m_t)`` is dual feasible with ``D = sum u - 1/2 ||X'(y g)||^2 - l2/2 var(t)``.
 
 The ascent ends at the gap asked for; where few u are strictly inside their box, `_polish` then solves for them exactly
 (margin 1) and moves between box and inside until nothing changes: the primal-dual active set method of Hintermueller,
@@ -188,29 +188,33 @@ def _solve_rows(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: in
     cap, kappa = problem.C * problem.weight, l2 * p
     arrays = (X.indptr, X.indices, X.data, X.shape[1]) if sparse.issparse(X) else (np.ascontiguousarray(X),)
     ascend = _ext.csr_box if sparse.issparse(X) else _ext.dense_box
-    # the first margins: all at 1, where the hinge bends
-    mu, g, passes, before = 1.0, l1 * p, 0, (np.nan, np.nan)
+    toward = np.asarray(X.T @ (p * y))
+    mu, g, passes, inner_tol, before = 1.0, l1 * p, 0, 0.3 * tol, (np.nan, np.nan)
     while True:
         lin = (l1 + l2 * mu) * p
-        g, w, _, _, inner, used = ascend(*arrays, y, cap, lin, kappa, g, 0.3 * tol, max_iter - passes, seed + passes)
+        g, w, _, _, _, used = ascend(*arrays, y, cap, lin, kappa, g, inner_tol, max_iter - passes, seed + passes)
         passes += used
         d = y * (X @ w)
         m = float(p @ d)
-        variance = float(p @ (d - m) ** 2)
-        u = np.clip(g - lin + kappa * d, 0, cap)
-        feasible = X.T @ (y * (l1 * p + u - l2 * p * (d - m)))
+        # the margins t at which the conjugate losses are attained, and the multipliers that belong to them
+        t = np.maximum((lin - g) / kappa, np.minimum(1, (lin + cap - g) / kappa)) if l2 > 0 else np.ones(len(y))
+        u = np.clip(g - lin + kappa * t, 0, cap)
+        m_t = float(p @ t)
+        feasible = w - l2 * (mu - m_t) * toward
         hinge = float(cap @ np.maximum(0, 1 - d))
-        square = 0.5 * float(w @ w) + 0.5 * l2 * variance
+        square = 0.5 * float(w @ w) + 0.5 * l2 * float(p @ (d - m) ** 2)
         primal = square + hinge - l1 * m
-        dual = float(u.sum()) - 0.5 * float(feasible @ feasible) - 0.5 * l2 * variance
+        dual = float(u.sum()) - 0.5 * float(feasible @ feasible) - 0.5 * l2 * float(p @ (t - m_t) ** 2)
         gap = max(0.0, primal - dual) / max(square + hinge + abs(l1 * m), 1e-300)
-        if gap <= tol or passes >= max_iter or (l2 == 0 and inner <= tol):
+        if gap <= tol or passes >= max_iter:
             return LDMState(w, primal, gap, passes)
         slope = (m - before[1]) / (mu - before[0]) if mu != before[0] else np.nan
-        slope = float(np.clip(slope, 0, 0.99)) if np.isfinite(slope) else 0.0
+        slope = float(np.clip(slope, 0, 1 - 1e-6)) if np.isfinite(slope) else 0.0
         before = (mu, m)
         mu += (m - mu) / (1 - slope)
-        passes += used == 0  # no endless loop where the rows cannot do better
+        if used == 0:  # the rows are done for this mu, but not exactly enough
+            inner_tol *= 0.1
+            passes += 1
 
 
 def least_squares_factor(solution: Solution, problem: LDMProblem) -> tuple[Solution, float]:

@@ -1,0 +1,70 @@
+"""Direct and iterative solutions against the spectrum, which has its own test against written-out least squares."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+from skmargin.solvers.linear_system import Machine, RidgePath, spectrum_of_features, spectrum_of_kernel
+from skmargin.solvers.ridge_direct import iterate_features, iterate_kernel, solve_features, solve_kernel
+
+rng = np.random.default_rng(1)
+N = 50
+X = rng.standard_normal((N, 5))
+Y = np.where(X[:, :1] + rng.standard_normal((N, 1)) > 0, 1.0, -1.0)
+K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+S = rng.integers(1, 4, N).astype(float)
+MACHINES = [
+    Machine(penalty, bias, penalty == "coefficients")
+    for penalty in ("coefficients", "kernel")
+    for bias in ("penalised", "free", "none")
+]
+
+
+def agree(a, b, atol):
+    assert_allclose(a.coef, b.coef, rtol=0, atol=atol * np.abs(b.coef).max())
+    assert_allclose(a.intercept, b.intercept, rtol=0, atol=atol * max(1, np.abs(b.coef).max()))
+    assert_allclose(a.residual, b.residual, rtol=1e4 * atol)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("s", [1e-10, 1e-2])
+def test_kernel(machine, s):
+    wanted = RidgePath(spectrum_of_kernel(K.copy(), S, machine), Y, machine).solution(s)
+    agree(solve_kernel(K.copy(), S, Y, machine, s), wanted, 1e-6 if s < 1e-5 else 1e-10)
+    if s == 1e-2:
+        iterated = iterate_kernel(K.copy(), S, Y, machine, s, 1e-13, 5000)
+        assert iterated.reached == 0
+        assert iterated.n_iter > 1
+        agree(iterated.solution, wanted, 1e-8)
+        assert iterate_kernel(K.copy(), S, Y, machine, s, 1e-13, 2).reached > 1e-13
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("d", [5, 80])
+def test_features(machine, container, d):
+    Phi = rng.standard_normal((N, d))
+    wanted = RidgePath(spectrum_of_features(Phi, S, machine, 1e-2), Y, machine).solution(1e-2)
+    agree(solve_features(container(Phi), S, Y, machine, 1e-2), wanted, 1e-9)
+    iterated = iterate_features(container(Phi), S, Y, machine, 1e-2, 1e-14, 5000)
+    assert iterated.reached == 0
+    agree(iterated.solution, wanted, 1e-7)
+
+
+def test_strength_zero_is_plain_least_squares_or_an_error():
+    machine = Machine("coefficients", "penalised", True)
+    Z = np.c_[X, np.ones(N)]
+    wanted = np.linalg.lstsq(np.sqrt(S)[:, None] * Z, np.sqrt(S)[:, None] * Y, rcond=None)[0]
+    solution = solve_features(X, S, Y, machine, 0.0)
+    assert_allclose(np.vstack([solution.coef, solution.intercept]), wanted, atol=1e-10)
+    for Phi in (np.c_[X, X[:, 0]], np.c_[X, np.ones(N)], rng.standard_normal((N, N + 3))):
+        with pytest.raises(ValueError, match="singular"):
+            solve_features(Phi, S, Y, machine, 0.0)
+    with pytest.raises(ValueError, match="singular"):
+        solve_kernel(K.copy(), S, Y, machine, 0.0)
+
+
+def test_indefinite_kernel_is_refused():
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        solve_kernel(-K, S, Y, Machine("kernel", "free", False), 1e-3)
