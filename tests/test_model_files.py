@@ -82,7 +82,21 @@ class Everything(BaseEstimator):
         return self
 
 
-CLASSES = (Linear, Everything)
+class Forgetful(Linear):
+    """Predicts with a private attribute that it does not name."""
+
+    def decision_function(self, X):
+        return super().decision_function(X) + self._warm.mean(axis=0)
+
+
+class Changing(Linear):
+    """Predicts something else after it was loaded."""
+
+    def decision_function(self, X):
+        return super().decision_function(X) + hasattr(self, "_warm")
+
+
+CLASSES = (Linear, Everything, Forgetful, Changing)
 
 
 def save(estimator, path, **kwargs):
@@ -175,6 +189,10 @@ def test_what_cannot_be_saved_is_refused_and_leaves_no_file(tmp_path):
     ]:
         with pytest.raises(ModelFileError, match=reason):
             save(model, path)
+    with pytest.raises(ModelFileError, match=r"would not work again from a file: .*_warm.*_model_state"):
+        save(Forgetful().fit(X, y), path)
+    with pytest.raises(ModelFileError, match="would not predict the same"):
+        save(make_pipeline(Changing()).fit(X, y), path)
     endless = []
     endless.append(endless)
     with pytest.raises(ModelFileError, match="nested too deeply"):

@@ -18,6 +18,7 @@ import io
 import json
 import math
 import os
+import warnings
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -105,8 +106,10 @@ def save_model(
     import skmargin
 
     check_is_fitted(estimator)
-    writer = _Writer({c: name for name, c in model_classes(extra_classes).items()})
+    classes = model_classes(extra_classes)
+    writer = _Writer({c: name for name, c in classes.items()})
     tree = writer.encode(estimator, type(estimator).__name__, 0)
+    _check_usable(estimator, tree, writer, classes)
     inner = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     names = getattr(estimator, "feature_names_in_", None)
     document = {
@@ -393,6 +396,31 @@ class _Reader:
             setattr(estimator, key, self.decode(value, depth + 1))
         _check_sizes(estimator)
         return estimator
+
+
+def _check_usable(estimator: Any, tree: Any, writer: _Writer, classes: dict[str, type]) -> None:
+    """Build the estimator again from what will be written, and let both score a row of zeros.
+
+    This finds a class that needs private attributes which it does not name, before the model is lost.
+    """
+    arrays = [_read_array(entry, content) for entry, (_, content) in zip(writer.entries, writer.members, strict=True)]
+    again = _Reader(classes, arrays).estimator(tree, 0)
+    method = next((name for name in ("decision_function", "transform") if hasattr(estimator, name)), None)
+    if method is None or not hasattr(estimator, "n_features_in_"):
+        return
+    row = np.zeros((1, estimator.n_features_in_))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a row of zeros has no feature names
+        expected = getattr(estimator, method)(row)
+        try:
+            same = np.array_equal(getattr(again, method)(row), expected, equal_nan=True)
+        except AttributeError as error:
+            raise ModelFileError(
+                f"{type(estimator).__name__} would not work again from a file: {error}. A class must name the private "
+                "attributes that it predicts with in _model_state."
+            ) from None
+    if not same:
+        raise ModelFileError(f"{type(estimator).__name__} would not predict the same from a file.")
 
 
 def _check_sizes(estimator: Any) -> None:
