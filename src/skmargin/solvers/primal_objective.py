@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -43,7 +43,11 @@ class Rows:
         self.X, self.sparse = X, sparse.issparse(X)
         self.shape: tuple[int, int] = X.shape
         self.dtype: np.dtype = X.dtype
-        self._transposed = X.T.tocsr() if self.sparse else None  # row access for X'P: no scatter, blocks by rows
+
+    @cached_property
+    def _transposed(self) -> Any:
+        """Sparse ``X'`` by rows: no scatter in ``X'P``, and blocks by rows."""
+        return self.X.T.tocsr()
 
     def astype(self, dtype: Any) -> Rows:
         """The same rows in another precision."""
