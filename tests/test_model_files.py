@@ -178,12 +178,12 @@ def test_every_estimator_of_the_library(name, tmp_path):
 def test_what_cannot_be_saved_is_refused_and_leaves_no_file(tmp_path):
     path = tmp_path / "m.skm"
     for model, reason in [
-        (LogisticRegression(max_iter=1000).fit(X, y), "LogisticRegression is a sklearn.linear_model"),
+        (LogisticRegression(solver="newton-cholesky").fit(X, y), "LogisticRegression is a sklearn.linear_model"),
         (Linear(note=print).fit(X, y), r"Linear.note is a builtins.builtin_function_or_method.*never code"),
         (Linear(note=np.random.RandomState(0)).fit(X, y), "Linear.note is a numpy.random"),
         (Linear(note=np.zeros(2, dtype=[("a", int)])).fit(X, y), "Linear.note is an array of"),
         (
-            make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(X, y),
+            make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cholesky")).fit(X, y),
             "Pipeline.steps is a sklearn.linear_model",
         ),
     ]:
@@ -334,7 +334,7 @@ def test_files_that_are_no_models(tmp_path):
         load_model(path)
     with pytest.raises(ModelFileError):
         load_model(tmp_path)
-    for content in (b"", b"hello", pickle.dumps(LogisticRegression(max_iter=1000))):
+    for content in (b"", b"hello", pickle.dumps(LogisticRegression(solver="newton-cholesky"))):
         path.write_bytes(content)
         with pytest.raises(ModelFileError, match=r"m.skm: it is not a skmargin model file"):
             load_model(path)

@@ -21,7 +21,7 @@ NAMES = np.array(["setosa", "<b>", "naïve"], dtype=object)
 CLASSIFIERS = [
     LinearSVC(random_state=0),
     SVC(),
-    LogisticRegression(max_iter=1000),
+    LogisticRegression(solver="newton-cholesky"),
     OneVsRestClassifier(LinearSVC(random_state=0)),
     OneVsOneClassifier(LinearSVC(random_state=0)),
     GradientBoostingClassifier(n_estimators=3, random_state=0),
@@ -47,7 +47,7 @@ def test_margins_by_hand():
 
 def test_binary_one_column_form_gives_the_signed_score():
     A, b = load_breast_cancer(return_X_y=True)
-    model = LogisticRegression(max_iter=10000).fit(A, b)
+    model = LogisticRegression(solver="newton-cholesky").fit(A, b)
     f = model.decision_function(A)
     assert f.ndim == 1
     assert_allclose(margins(model, A, b), np.where(b == 1, f, -f))

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -16,7 +17,7 @@ X, y = load_iris(return_X_y=True)
 
 
 def test_linear_widths_from_the_definition():
-    model = LogisticRegression(max_iter=1000).fit(X, y)
+    model = LogisticRegression(solver="newton-cholesky").fit(X, y)
     widths = pairwise_margins(model)
     for k in range(3):
         for l in range(3):
@@ -59,6 +60,22 @@ def test_equal_vectors_have_an_infinite_width():
     model = LinearSVC(random_state=0).fit(X, y)
     model.coef_ = np.zeros((3, 4))
     assert np.isinf(pairwise_margins(model)[0, 1])
+
+
+def test_coefficients_may_lie_either_way():
+    model = SVC(gamma=0.3).fit(X[y != 2], y[y != 2])
+    expected = pairwise_margins(model)
+
+    class Machine(BaseEstimator):
+        def __init__(self, kernel="rbf", gamma=0.3):
+            self.kernel = kernel
+            self.gamma = gamma
+
+    for coefficients in (model.dual_coef_, model.dual_coef_.T):
+        machine = Machine()
+        machine.dual_coef_, machine.intercept_ = coefficients, model.intercept_
+        machine.classes_, machine.support_vectors_ = model.classes_, model.support_vectors_
+        assert_allclose(pairwise_margins(machine), expected)
 
 
 def test_classifiers_without_vectors_are_refused():

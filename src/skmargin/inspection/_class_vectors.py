@@ -73,21 +73,33 @@ def linear_parts(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dual_gram(estimator: Any) -> np.ndarray:
-    """``a'Ka`` of the rows a of ``dual_coef_`` over the support vectors."""
-    a = estimator.dual_coef_
-    a = np.asarray(a.toarray() if sparse.issparse(a) else a, dtype=np.float64)
+    """``a'Ka`` of the machines' coefficients a over the support vectors."""
+    a = dual_rows(estimator)
     return a @ support_gram(estimator) @ a.T
 
 
-def support_gram(estimator: Any) -> np.ndarray:
-    """Kernel matrix of the support vectors, where the machine keeps them (not for a precomputed kernel)."""
-    vectors = getattr(estimator, "support_vectors_", getattr(estimator, "_fitted_rows", None))
-    if vectors is None or vectors.shape[0] != estimator.dual_coef_.shape[1]:
+def support_rows(estimator: Any) -> Any:
+    """The support vectors, where the machine keeps them (not for a precomputed kernel)."""
+    names = ("support_vectors_", "_fitted_rows", "_support_rows")
+    rows = next((getattr(estimator, name) for name in names if hasattr(estimator, name)), None)
+    if rows is None or rows.shape[0] not in estimator.dual_coef_.shape:
         raise TypeError(
             f"{type(estimator).__name__} with kernel={getattr(estimator, 'kernel', None)!r} keeps no support vectors: "
             "its class vectors are not known."
         )
-    return gram(vectors, dtype=np.float64, **kernel_parameters(estimator))
+    return rows
+
+
+def dual_rows(estimator: Any) -> np.ndarray:
+    """``dual_coef_`` with a column for each support vector, also of machines that keep a row for each."""
+    a = estimator.dual_coef_
+    a = np.asarray(a.toarray() if sparse.issparse(a) else a, dtype=np.float64)
+    return a if a.shape[1] == support_rows(estimator).shape[0] else a.T
+
+
+def support_gram(estimator: Any) -> np.ndarray:
+    """Kernel matrix of the support vectors."""
+    return gram(support_rows(estimator), dtype=np.float64, **kernel_parameters(estimator))
 
 
 def kernel_parameters(estimator: Any) -> dict[str, Any]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from ._class_vectors import class_vectors, decides_pairs, linear_parts, support_gram
+from ._class_vectors import class_vectors, decides_pairs, dual_rows, linear_parts, support_gram
 from ._margins import final_estimator, label_codes, score_columns
 
 
@@ -68,9 +67,7 @@ def _libsvm_pair_norms(estimator: Any) -> list[float]:
     """``||w_ij||^2`` of the one-vs-one machines in LIBSVM's layout: the coefficients of class i against class j are row
     j - 1 (j > i) or j (j < i) of ``dual_coef_``, in the columns of the support vectors of class i.
     """
-    a = estimator.dual_coef_
-    a = a.toarray() if sparse.issparse(a) else a
-    K = support_gram(estimator)
+    a, K = dual_rows(estimator), support_gram(estimator)
     if not hasattr(estimator, "n_support_"):  # machines on a shared basis: one row of coefficients each
         return list(np.maximum(np.einsum("ij,jk,ik->i", a, K, a), 0))
     ends = np.concatenate([[0], np.cumsum(estimator.n_support_)])

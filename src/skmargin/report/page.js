@@ -237,7 +237,7 @@
       if (m.confusion) {
         const note = h("p", { class: "note" }), sums = m.confusion.map((r) => Math.max(1, r.reduce((s, v) => s + v, 0)));
         const worst = Math.max(0.02, ...m.confusion.flatMap((r, i) => r.map((v, j) => (i === j ? 0 : v / sums[i]))));
-        note.textContent = "Errors are red, the darker the larger their share of the row.";
+        note.textContent = "Errors are red, the stronger the larger their share of the row.";
         fill(boxes[0], h("h2", {}, "Confusion matrix"), h("p", { class: "lead" }, "Rows: true class. Columns: prediction of ", name(m.name), "." + some),
           matrix(m.confusion, names, (v, i, j) => (i === j ? ["var(--good)", 0.85 * (v / sums[i]) ** 2] : ["var(--bad)", v ? 0.15 + 0.75 * (v / sums[i] / worst) : 0]), (v) => (v ? String(v) : ""),
             (v, i, j) => `${v} of ${sums[i]} samples of “${names[i]}” ${i === j ? "are classified correctly" : `are taken for “${names[j]}”`}.`, note), note);
@@ -245,7 +245,7 @@
       boxes[1].hidden = !m.pairwise;
       if (m.pairwise) {
         const note = h("p", { class: "note" }), flat = m.pairwise.flat().filter((v) => v != null), low = Math.min(...flat), high = Math.max(...flat);
-        note.textContent = "The lightest cells are the pairs that are hardest to tell apart.";
+        note.textContent = "The faintest cells are the pairs that are hardest to tell apart.";
         fill(boxes[1], h("h2", {}, "Margins between classes"), h("p", { class: "lead" }, m.pairwise_quantity.includes("w") && !m.pairwise_quantity.includes("gap") ? `Width of the margin between two classes, ${m.pairwise_quantity}.` : "Median score gap between the true class (row) and a rival (column).", some),
           matrix(m.pairwise, names, (v) => ["var(--accent)", v == null ? 0 : 0.08 + 0.82 * ((v - low) / (high - low || 1))], (v) => (v == null ? "" : names.length <= 12 ? Number(v.toPrecision(2)).toString() : ""),
             (v, i, j) => (v == null ? "" : `“${names[i]}” and “${names[j]}”: ${number(v)}.`), note), note);
