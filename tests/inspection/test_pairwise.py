@@ -62,20 +62,24 @@ def test_equal_vectors_have_an_infinite_width():
     assert np.isinf(pairwise_margins(model)[0, 1])
 
 
+class Upright(BaseEstimator):
+    """A machine that keeps a row of coefficients for each support vector instead of a column."""
+
+    def __init__(self, kernel="rbf", gamma=0.3):
+        self.kernel = kernel
+        self.gamma = gamma
+
+    def fit(self, X, y):
+        model = SVC(kernel=self.kernel, gamma=self.gamma).fit(X, y)
+        self.classes_, self.support_vectors_ = model.classes_, model.support_vectors_
+        self.dual_coef_, self.intercept_ = model.dual_coef_.T, model.intercept_
+        return self
+
+
 def test_coefficients_may_lie_either_way():
-    model = SVC(gamma=0.3).fit(X[y != 2], y[y != 2])
-    expected = pairwise_margins(model)
-
-    class Machine(BaseEstimator):
-        def __init__(self, kernel="rbf", gamma=0.3):
-            self.kernel = kernel
-            self.gamma = gamma
-
-    for coefficients in (model.dual_coef_, model.dual_coef_.T):
-        machine = Machine()
-        machine.dual_coef_, machine.intercept_ = coefficients, model.intercept_
-        machine.classes_, machine.support_vectors_ = model.classes_, model.support_vectors_
-        assert_allclose(pairwise_margins(machine), expected)
+    rows = y != 2
+    widths = [pairwise_margins(model.fit(X[rows], y[rows])) for model in (SVC(gamma=0.3), Upright())]
+    assert_allclose(*widths)
 
 
 def test_classifiers_without_vectors_are_refused():
