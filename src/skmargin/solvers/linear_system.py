@@ -78,7 +78,8 @@ class Spectrum:
 def symmetric_eigen(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues and vectors of a symmetric matrix, which is overwritten."""
     try:
-        w, Q = linalg.eigh(K.T, driver="evr", overwrite_a=True, check_finite=False)  # .T: Fortran order, no copy
+        # .T: Fortran order, no copy; the vectors take the place of K
+        w, Q = linalg.eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
     except linalg.LinAlgError as error:
         raise ValueError(
             f"The eigenvalues of the kernel matrix were not found ({error}): scale the features."

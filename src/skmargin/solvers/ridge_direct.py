@@ -37,11 +37,11 @@ class Iterated(NamedTuple):
 
 def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:
     """Solution on a full symmetric kernel matrix, which is overwritten."""
-    largest = float(np.linalg.norm(K, np.inf)) * float(weight.max())
+    largest = float(np.linalg.norm(K, np.inf) * weight.max())
     if s == 0:
         raise ValueError("The system is singular: alpha=0 needs fewer basis points than rows. Use alpha > 0.")
     if machine.penalty == "coefficients":
-        largest *= float(np.linalg.norm(K, np.inf))
+        largest *= largest / float(weight.sum())
         if s < EIGENVALUE_DIGITS * largest:
             return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
         root = np.sqrt(weight)  # columns: basis points as often as their rows

@@ -49,11 +49,11 @@ Source = KernelBlocks | Features
 
 
 def submatrix(K: np.ndarray) -> KernelBlocks:
-    """Blocks of a kernel matrix in memory."""
+    """Blocks of a kernel matrix in memory; the whole of it is itself, to be overwritten and not asked for again."""
 
     def block(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         if len(rows) == len(columns) == len(K):
-            return K.copy()
+            return K
         return K[rows[:, None], columns]
 
     return KernelBlocks(block)
