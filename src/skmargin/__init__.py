@@ -1,3 +1,51 @@
 """Exact, certified and fast multi-class large-margin classifiers for scikit-learn."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .estimators._crammer_singer import CrammerSingerSVC
+    from .estimators._fuzzy_pairwise import FuzzyPairwiseClassifier
+    from .estimators._ldm import LDMClassifier
+    from .estimators._lssvc import LSSVC
+    from .estimators._m3 import M3SVC
+    from .estimators._top_k import TopKSVC
+    from .estimators._uldm import ULDMClassifier
+    from .estimators._weston_watkins import WestonWatkinsSVC
+
 __version__ = "0.1.0"
+
+# Where each public name lives.  Loaded on first use: `import skmargin` costs nothing.
+_HOMES = {
+    "CrammerSingerSVC": "_crammer_singer",
+    "FuzzyPairwiseClassifier": "_fuzzy_pairwise",
+    "LDMClassifier": "_ldm",
+    "LSSVC": "_lssvc",
+    "M3SVC": "_m3",
+    "TopKSVC": "_top_k",
+    "ULDMClassifier": "_uldm",
+    "WestonWatkinsSVC": "_weston_watkins",
+}
+
+__all__ = [
+    "LSSVC",
+    "M3SVC",
+    "CrammerSingerSVC",
+    "FuzzyPairwiseClassifier",
+    "LDMClassifier",
+    "TopKSVC",
+    "ULDMClassifier",
+    "WestonWatkinsSVC",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f".estimators.{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module 'skmargin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

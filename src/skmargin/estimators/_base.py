@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import compute_class_weight
+from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -35,6 +35,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         """Check and encode the training data; set ``classes_`` and ``n_features_in_``."""
+        self.__dict__.pop("n_iter_", None)  # a fit that is interrupted leaves the estimator unfitted
         X, y = validate_data(
             self, X, y, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C", accept_large_sparse=True
         )
@@ -52,11 +53,19 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             X = canonical_csr(X)
         return Problem(X, codes, weight, k, kept)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_iter_")
+
+    def _scores_show_nonfinite(self) -> bool:
+        """Whether NaN or infinity in a row always shows in its scores: then X needs no look of its own."""
+        return False
+
     def _check_predict(self, X: Any) -> Any:
         check_is_fitted(self)
         return validate_data(
-            self, X, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C", accept_large_sparse=True, reset=False
-        )
+            self, X, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C", accept_large_sparse=True,
+            reset=False, ensure_all_finite=not self._scores_show_nonfinite(),
+        )  # fmt: skip
 
     @abstractmethod
     def _scores(self, X: Any) -> np.ndarray:
@@ -76,7 +85,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             One column for each class in the order of ``classes_``; with two classes a single column, positive
             where the second class wins.
         """
-        scores = self._scores(self._check_predict(X))
+        X = self._check_predict(X)
+        scores = self._scores(X)
+        if self._scores_show_nonfinite() and not np.isfinite(scores).all():
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return scores.ravel() if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
@@ -160,6 +172,9 @@ class LinearScores:
         if len(W) == 2:
             W, b = W[1:] - W[:1], b[1:] - b[:1]
         self.coef_, self.intercept_ = np.ascontiguousarray(W), np.array(b)
+
+    def _scores_show_nonfinite(self) -> bool:
+        return True  # a product with NaN or infinity is not finite, whatever the coefficient
 
     def _scores(self, X: Any) -> np.ndarray:
         scores = X @ self.coef_.T

@@ -23,6 +23,8 @@ from scipy import sparse
 from skmargin._core import _ext
 
 SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here it is safe
+TINY = 20_000  # n d k up to which a solve to rounding costs less than the call itself
+ROUNDING = 1e-14
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
 
 
@@ -39,7 +41,7 @@ class DualState:
     cap: np.ndarray  # (n,) C s_i that the duals belong to
     y: np.ndarray
     objective: float
-    gap: float  # P - D, not relative
+    gap: float  # relative duality gap (P - D)/P, certified
     n_iter: int
     converged: bool
 
@@ -75,26 +77,31 @@ def solve_linear(
         duals = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
         multipliers = np.zeros(k)
 
+    goal = min(tol, ROUNDING) if n * X.shape[1] * k <= TINY else tol
     passes = 0
-    for dtype, stage_tol in _stages(X, tol):
-        last = stage_tol == tol
+    for dtype, stage_tol in _stages(X, goal):
+        last = stage_tol == goal
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
             *_arrays(X, dtype), y, cap, k, loss, K, mean, multipliers, *duals,
-            stage_tol, max(1, max_iter - passes), np.inf, not last, _face_pays(X, k), seed + passes,
+            stage_tol, max(1, max_iter - passes), np.inf, not last or goal < tol, _face_pays(X, k), seed + passes,
         )  # fmt: skip
         duals, multipliers = out["duals"], out["multipliers"]
         passes += out["passes"]
         if verbose:
             print(
                 f"[skmargin] {'sparse' if sparse.issparse(X) else 'dense'} rows, {np.dtype(dtype).name}: "
-                f"{passes} passes, objective {out['primal']:.6g}, relative gap {out['gap'] / out['primal']:.1e}"
+                f"{passes} passes, objective {out['primal']:.6g}, relative gap {_relative(out):.1e}"
             )
         if passes >= max_iter:
             break
     return DualState(
-        out["W"], out["b"], *duals, multipliers, cap, y, out["primal"], out["gap"], passes, out["gap"] <= tol * out["primal"]
+        out["W"], out["b"], *duals, multipliers, cap, y, out["primal"], _relative(out), passes, _relative(out) <= tol
     )  # fmt: skip
+
+
+def _relative(out: dict[str, Any]) -> float:
+    return out["gap"] / max(out["primal"], np.finfo(float).tiny)
 
 
 def _suitable_rows(X: Any) -> Any:

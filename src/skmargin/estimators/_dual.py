@@ -1,0 +1,171 @@
+"""What the machines with a dual share: linear or kernel, weights, warm start, certificate."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..kernels._rows import KernelRows, kernel_scores, row_dtype
+from ..kernels.gram import KERNELS, resolve_gamma
+from ..solvers.dual_blocks import ROUNDING, TINY, DualState, solve_linear
+from ..solvers.kernel_blocks import KernelState, coefficients, solve_kernel
+from ._base import LinearScores, MarginClassifier, Problem
+
+
+class DualMachine(LinearScores, MarginClassifier):
+    """A convex machine that is solved in the dual; a subclass names its loss."""
+
+    _model_state = ("_gamma",)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        cache_size: float = 500,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cache_size = cache_size
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @abstractmethod
+    def _loss(self, n_classes: int) -> tuple[str, int]:
+        """Name of the loss in the core and, for "top", how many rivals count."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DualMachine:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; for ``kernel="precomputed"`` the kernel matrix (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the losses: weight 0 removes a row, weight 2 repeats it.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        problem = self._check_problem(X, y, sample_weight)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        state = getattr(self, "_state", None) if self.warm_start else None
+        if self._is_linear():
+            state, reached = self._fit_linear(problem, seed, state)
+        else:
+            state, reached = self._fit_kernel(problem, seed, state)
+        self.__dict__.pop("_state", None)
+        if self.warm_start:
+            self._state = state
+        self.objective_, self.dual_gap_, self.n_iter_ = state.objective, state.gap, state.n_iter
+        if not reached:
+            self._warn_not_converged(state.gap)
+        return self
+
+    def _fit_linear(self, problem: Problem, seed: int, state: Any) -> tuple[DualState, bool]:
+        if not isinstance(state, DualState) or state.W.shape != (problem.n_classes, problem.X.shape[1]):
+            state = None
+        state = solve_linear(
+            problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
+            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, state=state, verbose=self.verbose,
+        )  # fmt: skip
+        self._set_linear(state.W.astype(problem.X.dtype, copy=False), state.b.astype(problem.X.dtype, copy=False))
+        return state, state.converged
+
+    def _fit_kernel(self, problem: Problem, seed: int, state: Any) -> tuple[KernelState, bool]:
+        X, y, cap = problem.X, problem.y, self.C * problem.weight
+        if self.kernel == "precomputed":
+            if X.shape[1] != self.n_features_in_ or self.n_features_in_ < problem.kept[-1] + 1:
+                raise ValueError(f"kernel='precomputed' needs a square kernel matrix, got X of shape {X.shape}.")
+            X = X[:, problem.kept]
+        self._gamma = resolve_gamma(self.gamma, X, problem.weight, self.kernel)
+        tol = min(self.tol, ROUNDING) if len(y) ** 2 * problem.n_classes <= TINY else self.tol
+        rows = KernelRows(
+            X, self.kernel, self._gamma, self.degree, self.coef0, row_dtype(tol), self.cache_size, self.n_jobs
+        )
+        if not isinstance(state, KernelState) or state.alpha.shape[1] != problem.n_classes:
+            state = None
+        state = solve_kernel(
+            rows, y, cap, problem.n_classes, *self._loss(problem.n_classes),
+            fit_intercept=self.fit_intercept, tol=tol, max_iter=self.max_iter, random_state=seed, state=state,
+        )  # fmt: skip
+        coef = coefficients(state.alpha, y)
+        support = np.flatnonzero(coef.any(axis=1))
+        coef, intercept = coef[support], state.b
+        if problem.n_classes == 2:
+            coef, intercept = coef[:, 1:] - coef[:, :1], intercept[1:] - intercept[:1]
+        self.support_ = problem.kept[support]
+        self.dual_coef_, self.intercept_ = coef, np.array(intercept)
+        if self.kernel != "precomputed":
+            self.support_vectors_ = X[support]
+        return state, state.gap <= self.tol
+
+    def _is_linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    def _scores_show_nonfinite(self) -> bool:
+        return self._is_linear()
+
+    def _scores(self, X: Any) -> np.ndarray:
+        if self._is_linear():
+            return super()._scores(X)
+        support = None
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            X = X[:, self.support_]
+        else:
+            support = self.support_vectors_
+        return kernel_scores(
+            X, support, self.dual_coef_, self.intercept_, self.kernel, self._gamma, self.degree, self.coef0
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags

@@ -1,0 +1,287 @@
+"""Crammer-Singer, Weston-Watkins and top-k machines against cvxpy, LIBLINEAR and each other."""
+
+import threading
+import time
+from _thread import interrupt_main
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skmargin import CrammerSingerSVC, TopKSVC, WestonWatkinsSVC
+
+MACHINES = [CrammerSingerSVC(), WestonWatkinsSVC(), TopKSVC(k=2)]
+NAMES = ["max", "sum", "top2"]
+machines = pytest.mark.parametrize("machine", MACHINES, ids=NAMES)
+
+
+@parametrize_with_checks([*MACHINES, CrammerSingerSVC(kernel="rbf"), WestonWatkinsSVC(kernel="rbf"), TopKSVC(kernel="rbf")])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def toy(n=40, d=4, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(k), rng.integers(0, k, n - k)]
+    return rng.normal(size=(k, d))[y] + rng.normal(size=(n, d)), y
+
+
+def optimum(machine, X, y, C, weight=None, intercept=True):
+    """The problem written a second time, for cvxpy; X may be a factor of a kernel matrix."""
+    n, k = len(y), y.max() + 1
+    weight = np.ones(n) if weight is None else weight
+    W, b = cp.Variable((X.shape[1], k)), cp.Variable(k)
+    F = X @ W + (np.ones((n, 1)) @ cp.reshape(b, (1, k), order="C") if intercept else 0)
+    own = cp.sum(cp.multiply(F, np.eye(k)[y]), axis=1)
+    rivals = np.array([[l for l in range(k) if l != c] for c in y])
+    hinge = cp.vstack(
+        [cp.pos(1 - own + cp.sum(cp.multiply(F, np.eye(k)[rivals[:, j]]), axis=1)) for j in range(k - 1)]
+    )
+    K = {CrammerSingerSVC: 1, WestonWatkinsSVC: k - 1}.get(type(machine), min(getattr(machine, "k", 1), k - 1))
+    scale = 1 if isinstance(machine, WestonWatkinsSVC) else 1 / K
+    loss = sum(weight[i] * scale * cp.sum_largest(hinge[:, i], K) for i in range(n))
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(W) + C * loss))
+    return problem.solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
+
+
+@machines
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("k", "C"), [(2, 1.0), (3, 10.0), (5, 0.1), (12, 1.0)])
+def test_optimum_is_that_of_cvxpy(machine, intercept, k, C):
+    X, y = toy(36, 4, k, seed=k)
+    weight = np.random.default_rng(1).uniform(0.2, 3, len(y))
+    best = optimum(machine, X, y, C, weight, intercept)
+    for rows in (X, sparse.csr_array(X * (np.abs(X) > 1))):
+        clf = clone(machine).set_params(C=C, fit_intercept=intercept, tol=1e-7).fit(rows, y, weight)
+        target = best if rows is X else optimum(machine, rows.toarray(), y, C, weight, intercept)
+        assert clf.objective_ == pytest.approx(target, rel=1e-6)
+        assert 0 <= clf.dual_gap_ <= 1e-7
+
+
+@machines
+@pytest.mark.parametrize("intercept", [False, True])
+def test_kernel_optimum_is_that_of_cvxpy(machine, intercept):
+    X, y = toy(36, 4, 4, seed=3)
+    factor = np.linalg.cholesky(rbf_kernel(X, gamma=0.3) + 1e-12 * np.eye(len(y)))
+    best = optimum(machine, factor, y, 2.0, None, intercept)
+    clf = clone(machine).set_params(C=2.0, kernel="rbf", gamma=0.3, fit_intercept=intercept, tol=1e-7).fit(X, y)
+    assert clf.objective_ == pytest.approx(best, rel=1e-6)
+    assert clf.dual_gap_ <= 1e-7
+
+
+@machines
+def test_objective_belongs_to_the_published_coefficients(machine):
+    X, y = load_digits(return_X_y=True)
+    clf = clone(machine).set_params(C=0.1, tol=1e-4).fit(X / 16, y)
+    F = clf.decision_function(X / 16)
+    hinge = np.maximum(0, 1 - F[np.arange(len(y)), y][:, None] + F)
+    hinge[np.arange(len(y)), y] = 0
+    hinge = -np.sort(-hinge, axis=1)
+    loss = {CrammerSingerSVC: hinge[:, 0], WestonWatkinsSVC: hinge.sum(1)}.get(type(machine), hinge[:, :2].mean(1))
+    assert 0.5 * (clf.coef_**2).sum() + 0.1 * loss.sum() == pytest.approx(clf.objective_, rel=1e-9)
+
+
+@machines
+def test_float32_and_wide_indices(machine):
+    X, y = toy(200, 6, 4)
+    reference = clone(machine).set_params(tol=1e-6).fit(X, y)
+    single = clone(machine).set_params(tol=1e-5).fit(X.astype(np.float32), y)
+    assert single.coef_.dtype == np.float32
+    assert single.objective_ == pytest.approx(reference.objective_, rel=1e-4)
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    assert clone(machine).set_params(tol=1e-6).fit(wide, y).objective_ == pytest.approx(reference.objective_, rel=1e-5)
+
+
+def test_unsorted_and_duplicate_indices_are_handled():
+    data, indices, indptr = np.array([1.0, 2.0, 3.0, 1.0, 5.0]), np.array([1, 0, 1, 1, 0]), np.array([0, 2, 4, 5])
+    X = sparse.csr_array((data, indices, indptr), shape=(3, 2))
+    clf = CrammerSingerSVC(tol=1e-8).fit(X, [0, 1, 2])
+    assert np.array_equal(X.data, data) and np.array_equal(X.indices, indices)  # the caller's matrix is as it was
+    dense = CrammerSingerSVC(tol=1e-8).fit(np.array([[2.0, 1.0], [0.0, 4.0], [5.0, 0.0]]), [0, 1, 2])
+    assert clf.objective_ == pytest.approx(dense.objective_, rel=1e-7)
+
+
+@machines
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_weights_are_repetitions(machine, kernel):
+    X, y = toy(60, 4, 3)
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    base = clone(machine).set_params(tol=1e-8, kernel=kernel, class_weight="balanced", random_state=0)
+    weighted = clone(base).fit(X, y, sample_weight=times)
+    repeated = clone(base).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-7)
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=2e-3)
+
+
+def test_two_classes_are_the_ordinary_svm():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y > 0], y[y > 0]
+    ours = CrammerSingerSVC(C=0.5, tol=1e-9).fit(X, y)
+    svm = SVC(kernel="linear", C=1.0, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, svm.coef_, atol=1e-4)
+    np.testing.assert_allclose(ours.intercept_, svm.intercept_, atol=1e-4)
+    assert ours.decision_function(X).shape == (len(y),)
+
+
+def test_liblinear_is_not_better():
+    X, y = load_digits(return_X_y=True)
+    X = X / 16
+    ours = CrammerSingerSVC(C=0.1, fit_intercept=False, tol=1e-6).fit(X, y)
+    with np.testing.suppress_warnings() as quiet:
+        quiet.filter(ConvergenceWarning)
+        theirs = LinearSVC(multi_class="crammer_singer", C=0.1, fit_intercept=False, tol=1e-6, max_iter=100_000).fit(X, y)
+    F = theirs.decision_function(X)
+    rival = F.copy()
+    rival[np.arange(len(y)), y] = -np.inf
+    hinge = np.maximum(0, 1 - F[np.arange(len(y)), y] + rival.max(axis=1))
+    assert ours.objective_ == pytest.approx(0.5 * (theirs.coef_**2).sum() + 0.1 * hinge.sum(), rel=1e-4)
+    assert ours.objective_ * (1 - ours.dual_gap_) <= 0.5 * (theirs.coef_**2).sum() + 0.1 * hinge.sum()
+
+
+def test_top_k_interpolates():
+    X, y = toy(80, 5, 6)
+    settings = {"C": 2.0, "tol": 1e-8}
+    one, cs = TopKSVC(k=1, **settings).fit(X, y), CrammerSingerSVC(**settings).fit(X, y)
+    every, ww = TopKSVC(k=5, **settings).fit(X, y), WestonWatkinsSVC(C=0.4, tol=1e-8).fit(X, y)
+    assert one.objective_ == pytest.approx(cs.objective_, rel=1e-7)
+    assert every.objective_ == pytest.approx(ww.objective_, rel=1e-7)
+    assert TopKSVC(k=50, **settings).fit(X, y).objective_ == pytest.approx(every.objective_, rel=1e-7)
+
+
+@machines
+def test_linear_kernel_is_the_linear_machine(machine):
+    X, y = toy(60, 4, 4)
+    linear = clone(machine).set_params(tol=1e-8).fit(X, y)
+    kernel = clone(machine).set_params(tol=1e-8, kernel="precomputed").fit(X @ X.T, y)
+    assert kernel.objective_ == pytest.approx(linear.objective_, rel=1e-7)
+    np.testing.assert_allclose(kernel.decision_function(X @ X.T), linear.decision_function(X), atol=2e-3)
+
+
+@machines
+def test_intercept_absorbs_a_shift(machine):
+    X, y = toy(80, 4, 3)
+    here = clone(machine).set_params(tol=1e-8).fit(X, y)
+    there = clone(machine).set_params(tol=1e-8).fit(X + 20, y)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-6)
+    np.testing.assert_allclose(here.coef_, there.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_warm_start(kernel):
+    X, y = load_digits(return_X_y=True)
+    X = X[:600] / 16
+    clf = CrammerSingerSVC(C=0.1, warm_start=True, random_state=0, kernel=kernel, tol=1e-4).fit(X, y[:600])
+    first = clf.n_iter_
+    assert clf.fit(X, y[:600]).n_iter_ < max(2, first / 2)
+    path = clf.set_params(C=0.3).fit(X, y[:600])
+    assert path.objective_ == pytest.approx(clone(clf).fit(X, y[:600]).objective_, rel=2e-4)
+    clf.fit(X[:300], y[:300])  # other data: a fresh start, no error
+    assert clf.dual_gap_ <= 1e-4
+
+
+def test_same_seed_same_bits():
+    X, y = load_digits(return_X_y=True)
+    fits = [WestonWatkinsSVC(random_state=7, C=0.1).fit(X / 16, y).coef_ for _ in range(2)]
+    assert np.array_equal(*fits)
+
+
+@machines
+def test_edges(machine):
+    X, y = toy(30, 3, 3)
+    X = np.vstack([X, np.zeros(3), X[:2]])  # a zero row, duplicate rows
+    names = np.array(["a", "b", "ü<c>"])[np.r_[y, 0, y[:2]]]
+    for intercept in (False, True):
+        clf = clone(machine).set_params(fit_intercept=intercept, tol=1e-7)
+        X.setflags(write=False)
+        clf.fit(X, names)
+        assert set(clf.predict(X)) <= set(names)
+        assert clf.dual_gap_ <= 1e-7
+    nothing = clone(machine).fit(np.zeros((6, 2)), [0, 1, 2, 0, 1, 2])
+    assert np.all(nothing.coef_ == 0)
+
+
+def test_many_classes_and_tiny_rows():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(1000, 20)), 2, axis=0)
+    X[0] *= 1e-160
+    clf = CrammerSingerSVC(C=1.0, tol=1e-2).fit(X, np.repeat(np.arange(1000), 2))
+    assert clf.dual_gap_ <= 1e-2
+    assert clf.score(X, np.repeat(np.arange(1000), 2)) > 0.9
+
+
+def test_pandas_names():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    clf = CrammerSingerSVC().fit(X, y)
+    assert list(clf.feature_names_in_) == list(X.columns)
+    assert isinstance(clf.predict(pd.DataFrame(X)), np.ndarray)
+
+
+@machines
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"C": -1.0}, "'C' parameter .* Got -1.0"),
+        ({"tol": 0.0}, "'tol' parameter .* Got 0.0"),
+        ({"kernel": "gauss"}, "'kernel' parameter .* 'gauss'"),
+        ({"class_weight": {0: -1.0}}, "class_weight must be positive"),
+    ],
+)
+def test_bad_parameters(machine, change, message):
+    X, y = toy()
+    with pytest.raises(ValueError, match=message):
+        clone(machine).set_params(**change).fit(X, y)
+
+
+@machines
+def test_bad_data(machine):
+    X, y = toy()
+    spoilt = X.copy()
+    spoilt[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        clone(machine).fit(spoilt, y)
+    fitted = clone(machine).fit(X, y)
+    for bad in (np.nan, np.inf):
+        spoilt[3, 1] = bad
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            fitted.predict(spoilt)
+    with pytest.raises(ValueError, match="two classes"):
+        clone(machine).fit(X, np.zeros(len(y)))
+    with pytest.raises(ValueError, match="two classes"):
+        clone(machine).fit(X, y, sample_weight=(y == 1).astype(float))
+    with pytest.raises(ValueError, match="sample_weight is zero"):
+        clone(machine).fit(X, y, sample_weight=np.zeros(len(y)))
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        clone(machine).fit(X, y, sample_weight=np.full(len(y), -1.0))
+    with pytest.raises(ValueError, match="features"):
+        fitted.predict(X[:, :2])
+    with pytest.raises((TypeError, ValueError), match="label|type|Mix"):
+        clone(machine).fit(X, np.array([0, "a"] * (len(y) // 2), dtype=object))
+
+
+def test_warning_says_what_was_reached():
+    X, y = load_digits(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 with a relative duality gap"):
+        CrammerSingerSVC(C=100, max_iter=2).fit(X, y)
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "gamma": 5.0}])
+def test_interrupt_leaves_it_unfitted(settings):
+    X, y = make_classification(20_000, 100, n_informative=50, n_classes=10, random_state=0)
+    clf = CrammerSingerSVC(C=1000.0, tol=1e-12, **settings)
+    threading.Timer(0.5, interrupt_main).start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y)
+    assert time.perf_counter() - start < 20
+    with pytest.raises(NotFittedError):
+        clf.predict(X)
+    clf.set_params(C=0.001, tol=1e-2, kernel="linear").fit(X, y)
