@@ -14,6 +14,7 @@
 //     stuck(i, d, alpha, m)               true if no rival of the list can move
 //     room(i)                             scale of the duals: a step of this size is the largest possible
 //     feasible_scale(i, alpha, m)         largest s <= 1 for which s alpha is feasible
+//     at_vertex(i, alpha, m)              true if no rival is strictly inside its bounds
 // `block` with A = ||x_i||^2 is the exact step of block ascent, with A = sigma the proximal map of the Newton gear.
 #pragma once
 #include <algorithm>
@@ -197,6 +198,14 @@ class HingeLoss {
         if (S > total(i)) scale = total(i) / S;
         if (top * scale > limit(i)) scale = limit(i) / top;
         return scale;
+    }
+
+    // No rival strictly inside its bounds: such a sample moves only when its gap says so.
+    bool at_vertex(int64_t i, const double* alpha, int32_t m) const {
+        const double full = std::min(limit(i), total(i)) * (1 - 1e-12);
+        for (int32_t j = 0; j < m; ++j)
+            if (alpha[j] > 0 && alpha[j] < full) return false;
+        return true;
     }
 
     // Is sum alpha free to change?

@@ -174,10 +174,10 @@ inline float exp_nonpositive(float x) {
 
 inline double exp_nonpositive(double x) {
     x = x < -708.0 ? -708.0 : x;
-    const double n = static_cast<double>(static_cast<int32_t>(x * 1.4426950408889634 - 0.5));
+    const int32_t exponent = static_cast<int32_t>(x * 1.4426950408889634 - 0.5);  // AVX2 converts to 32 bits only
+    const double n = static_cast<double>(exponent);
     const double r = (x - n * 0.693145751953125) - n * 1.42860682030941723212e-6;
-    double p = 1.0 / 479001600.0 / 13.0;
-    p = p * r + 1.0 / 479001600.0;
+    double p = 1.0 / 479001600.0;
     p = p * r + 1.0 / 39916800.0;
     p = p * r + 1.0 / 3628800.0;
     p = p * r + 1.0 / 362880.0;
@@ -190,7 +190,7 @@ inline double exp_nonpositive(double x) {
     p = p * r + 0.5;
     p = p * r * r + r + 1.0;
     union { int64_t i; double f; } scale;
-    scale.i = (static_cast<int64_t>(n) + 1023) << 52;
+    scale.i = (static_cast<int64_t>(exponent) + 1023) << 52;
     return p * scale.f;
 }
 

@@ -1,0 +1,143 @@
+// Python face of kernel_blocks.hpp; every function takes float32 or float64 arrays and releases the interpreter lock.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include "arrays.hpp"
+#include "kernel_blocks.hpp"
+#include "kernel_inner.hpp"
+#include "losses.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+// Unlike those of arrays.hpp, these may be written where T is not const.
+template <class T> using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void require(bool fits, const char* what) {
+    if (!fits) throw std::invalid_argument(std::string("kernel core: ") + what);
+}
+
+// Calls f with the loss of that name: "max" Crammer-Singer, "sum" Weston-Watkins, "top" the K largest hinges.
+template <class F>
+auto with_loss(const std::string& name, const double* cap, int32_t K, F f) {
+    using skm::Hinge, skm::HingeLoss;
+    if (name == "max") return f(HingeLoss<Hinge::max>(cap, K));
+    if (name == "sum") return f(HingeLoss<Hinge::sum>(cap, K));
+    if (name == "top") return f(HingeLoss<Hinge::top>(cap, K));
+    throw std::invalid_argument("kernel core: unknown loss " + name);
+}
+
+template <class T>
+skm::KernelSamples<T> view(Matrix<T> F, Matrix<double> alpha, Vector<const int32_t> y, Vector<const double> cap) {
+    const int64_t n = static_cast<int64_t>(alpha.shape(0));
+    const int32_t k = static_cast<int32_t>(alpha.shape(1));
+    require(F.shape(0) == alpha.shape(1) && F.shape(1) >= alpha.shape(0), "F does not fit alpha");
+    require(y.shape(0) == alpha.shape(0) && cap.shape(0) == alpha.shape(0), "y or cap does not fit alpha");
+    return {F.data(), static_cast<int64_t>(F.shape(1)), alpha.data(), y.data(), n, k};
+}
+
+template <class T>
+std::tuple<double, double, double, double> gaps(Matrix<T> F, Matrix<double> alpha, Vector<const int32_t> y,
+                                                Vector<const double> cap, Vector<const double> shift, Vector<double> g,
+                                                Vector<uint8_t> free, const std::string& loss, int32_t K) {
+    const auto samples = view(F, alpha, y, cap);
+    require(shift.shape(0) == F.shape(0) && g.shape(0) == y.shape(0) && free.shape(0) == y.shape(0), "shapes of g");
+    nb::gil_scoped_release unlocked;
+    skm::Poll poll(skm::ask_python);
+    return with_loss(loss, cap.data(), K, [&](const auto& l) {
+        const auto sums = skm::kernel_gaps(samples, l, shift.data(), g.data(), free.data(), poll);
+        return std::make_tuple(sums.gap, sums.value, sums.dual, sums.product);
+    });
+}
+
+template <class T>
+std::tuple<double, int64_t, int64_t> inner(Matrix<const T> gram, Matrix<T> F, Matrix<double> alpha,
+                                           Vector<const int32_t> y, Vector<const double> cap,
+                                           Vector<const double> curvature, Vector<double> b, Vector<double> tot,
+                                           double t, double target, int64_t max_passes, uint64_t seed,
+                                           const std::string& loss, int32_t K) {
+    const auto samples = view(F, alpha, y, cap);
+    require(gram.shape(0) == alpha.shape(0) && gram.shape(1) == F.shape(1), "gram does not fit alpha and F");
+    require(curvature.shape(0) == alpha.shape(0), "curvature does not fit alpha");
+    require(b.shape(0) == F.shape(0) && tot.shape(0) == F.shape(0), "b or tot does not fit F");
+    nb::gil_scoped_release unlocked;
+    skm::Poll poll(skm::ask_python);
+    return with_loss(loss, cap.data(), K, [&](const auto& l) {
+        const auto r = skm::kernel_inner(samples, l, gram.data(), curvature.data(), b.data(), tot.data(), t, target,
+                                         max_passes, seed, poll);
+        return std::make_tuple(r.gap, r.passes, r.updates);
+    });
+}
+
+template <class T>
+void add(Matrix<T> F, Matrix<const T> store, Vector<const int64_t> slot, Matrix<const double> coef) {
+    require(store.shape(1) == F.shape(1), "store does not fit F");
+    require(coef.shape(0) == slot.shape(0) && coef.shape(1) == F.shape(0), "coef does not fit slot and F");
+    nb::gil_scoped_release unlocked;
+    skm::Poll poll(skm::ask_python);
+    skm::kernel_add(F.data(), static_cast<int64_t>(F.shape(1)), static_cast<int32_t>(F.shape(0)), store.data(),
+                    slot.data(), static_cast<int64_t>(slot.shape(0)), coef.data(), poll);
+}
+
+template <class T>
+void gather(Matrix<const T> store, Vector<const int64_t> slot, Vector<const int64_t> column, Matrix<T> out) {
+    require(out.shape(0) == slot.shape(0) && out.shape(1) >= column.shape(0), "out does not fit slot and column");
+    nb::gil_scoped_release unlocked;
+    skm::Poll poll(skm::ask_python);
+    skm::kernel_gather(store.data(), static_cast<int64_t>(store.shape(1)), slot.data(), column.data(),
+                       static_cast<int64_t>(slot.shape(0)), static_cast<int64_t>(column.shape(0)), out.data(),
+                       static_cast<int64_t>(out.shape(1)), poll);
+}
+
+// Inner products to values of the RBF kernel, in place.
+template <class T>
+void rbf(Matrix<T> rows, Vector<const T> row_norms, Vector<const T> column_norms, double gamma) {
+    require(row_norms.shape(0) == rows.shape(0) && column_norms.shape(0) == rows.shape(1), "norms do not fit rows");
+    nb::gil_scoped_release unlocked;
+    skm::Poll poll(skm::ask_python);
+    const int64_t n = static_cast<int64_t>(rows.shape(1));
+    for (size_t i = 0; i < rows.shape(0); ++i) {
+        skm::simd<T>().rbf(rows.data() + static_cast<int64_t>(i) * n, n, column_norms.data(), row_norms.data()[i],
+                           static_cast<T>(gamma));
+        poll.work(4.0 * static_cast<double>(n));
+    }
+}
+
+template <class T>
+void bind_type(nb::module_& m) {
+    m.def("kernel_gaps", gaps<T>, "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a, "shift"_a,
+          "g"_a.noconvert(), "free"_a.noconvert(), "loss"_a, "K"_a);
+    m.def("kernel_inner", inner<T>, "gram"_a.noconvert(), "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a,
+          "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a, "target"_a, "max_passes"_a, "seed"_a, "loss"_a,
+          "K"_a);
+    m.def("kernel_add", add<T>, "F"_a.noconvert(), "store"_a.noconvert(), "slot"_a, "coef"_a);
+    m.def("kernel_gather", gather<T>, "store"_a.noconvert(), "slot"_a, "column"_a, "out"_a.noconvert());
+    m.def("kernel_rbf", rbf<T>, "rows"_a.noconvert(), "row_norms"_a.noconvert(), "column_norms"_a.noconvert(),
+          "gamma"_a);
+}
+
+void balance(Matrix<double> alpha, Vector<const int32_t> y, Vector<const double> cap, const std::string& loss,
+             int32_t K) {
+    require(y.shape(0) == alpha.shape(0) && cap.shape(0) == alpha.shape(0), "y or cap does not fit alpha");
+    nb::gil_scoped_release unlocked;
+    with_loss(loss, cap.data(), K, [&](const auto& l) {
+        skm::kernel_balance(alpha.data(), y.data(), static_cast<int64_t>(alpha.shape(0)),
+                            static_cast<int32_t>(alpha.shape(1)), l);
+    });
+}
+
+}  // namespace
+
+void bind_kernel(nb::module_& m) {
+    m.def("kernel_balance", balance, "alpha"_a.noconvert(), "y"_a, "cap"_a, "loss"_a, "K"_a);
+    bind_type<float>(m);
+    bind_type<double>(m);
+}

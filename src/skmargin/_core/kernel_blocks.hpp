@@ -1,0 +1,149 @@
+// Samples of a kernel machine with their scores: duality gaps, rows of the kernel matrix added to scores.
+//
+// The scores F = K c are class-major (one row a class): a step changes the two or three classes of one sample, so it
+// adds multiples of one row of K to as many rows of F, all of them contiguous.  The rows of K are float32 or float64;
+// duals, score differences and gaps are always float64.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "balance.hpp"
+#include "losses.hpp"
+#include "poll.hpp"
+#include "simd.hpp"
+
+namespace skm {
+
+// Samples with their scores (k rows of F, `ld` apart), duals (n x k, zero at the own class) and labels.
+template <class T>
+struct KernelSamples {
+    T* F;
+    int64_t ld;
+    double* alpha;
+    const int32_t* y;
+    int64_t n;
+    int32_t k;
+};
+
+// One sample seen by its loss: score differences d_l = f_y - f_l and duals of the rivals, own class left out.
+template <class T, class Loss>
+class SampleView {
+  public:
+    SampleView(const KernelSamples<T>& samples, const Loss& loss)
+        : s_(samples), loss_(loss), d(samples.k), alpha(samples.k), m(samples.k - 1) {}
+
+    // Loads sample i with scores F + shift; returns its gap value - dual + alpha'd, which is never negative.
+    double load(int64_t i, const double* shift) {
+        const int32_t y = s_.y[i];
+        const T* f = s_.F + i;
+        const double* a = s_.alpha + i * s_.k;
+        const double own = f[y * s_.ld] + shift[y];
+        product = 0;
+        int32_t j = 0;
+        for (int32_t l = 0; l < s_.k; ++l) {
+            if (l == y) continue;
+            d[j] = own - (f[l * s_.ld] + shift[l]);
+            alpha[j] = a[l];
+            product += d[j] * alpha[j];
+            ++j;
+        }
+        value = loss_.value(i, d.data(), m);
+        dual = loss_.dual(i, alpha.data(), m);
+        return std::max(0.0, value - dual + product);
+    }
+
+    const KernelSamples<T>& s_;
+    const Loss& loss_;
+    std::vector<double> d, alpha;
+    int32_t m;
+    double value = 0, dual = 0, product = 0;
+};
+
+struct KernelSums {
+    double gap = 0, value = 0, dual = 0, product = 0;  // P = product/2 + value, D = dual - product/2
+};
+
+// Gaps of all samples (into g), which of them are support vectors strictly inside their bounds (into free), and sums.
+template <class T, class Loss>
+KernelSums kernel_gaps(const KernelSamples<T>& samples, const Loss& loss, const double* shift, double* g, uint8_t* free,
+                       Poll& poll) {
+    SampleView<T, Loss> view(samples, loss);
+    KernelSums sums;
+    for (int64_t i = 0; i < samples.n; ++i) {
+        g[i] = view.load(i, shift);
+        free[i] = !loss.at_vertex(i, view.alpha.data(), view.m);
+        sums.gap += g[i];
+        sums.value += view.value;
+        sums.dual += view.dual;
+        sums.product += view.product;
+        poll.work(8.0 * samples.k);
+    }
+    return sums;
+}
+
+// Turns the duals into a circulation between the classes, sum_i c_il = 0 (see balance.hpp), and shrinks all of them by
+// one factor so that the bounds hold again.  A negative dual is flow in the other direction.
+template <class Loss>
+void kernel_balance(double* alpha, const int32_t* y, int64_t n, int32_t k, const Loss& loss) {
+    std::vector<double> T(static_cast<size_t>(k) * k);
+    for (int64_t i = 0; i < n; ++i)
+        for (int32_t l = 0; l < k; ++l) {
+            const double a = alpha[i * k + l];
+            if (a > 0) T[static_cast<int64_t>(y[i]) * k + l] += a;
+            if (a < 0) T[static_cast<int64_t>(l) * k + y[i]] -= a;
+        }
+    const Circulation flow = circulate(std::move(T), k);
+    double scale = 1;
+    for (int64_t i = 0; i < n; ++i) {
+        double* a = alpha + i * k;
+        for (int32_t l = 0; l < k; ++l)
+            if (a[l] != 0) a[l] *= a[l] > 0 ? flow.factor(y[i], l) : flow.factor(l, y[i]);
+        scale = std::min(scale, loss.feasible_scale(i, a, k));
+    }
+    if (scale < 1)
+        for (int64_t j = 0; j < n * k; ++j) alpha[j] *= scale;
+}
+
+// F[l, :] += sum_r coef[r, l] store[slot[r], :], by strips of columns that stay in the cache.
+template <class T>
+void kernel_add(T* F, int64_t n, int32_t k, const T* store, const int64_t* slot, int64_t rows, const double* coef,
+                Poll& poll) {
+    constexpr int64_t strip = 4096;
+    const Simd<T>& vector = simd<T>();
+    std::vector<int32_t> cls;
+    std::vector<double> value;
+    std::vector<int64_t> first{0};
+    for (int64_t r = 0; r < rows; ++r) {
+        for (int32_t l = 0; l < k; ++l)
+            if (coef[r * k + l] != 0) {
+                cls.push_back(l);
+                value.push_back(coef[r * k + l]);
+            }
+        first.push_back(static_cast<int64_t>(cls.size()));
+    }
+    for (int64_t j = 0; j < n; j += strip) {
+        const int64_t width = std::min(strip, n - j);
+        for (int64_t r = 0; r < rows; ++r) {
+            const int32_t m = static_cast<int32_t>(first[r + 1] - first[r]);
+            vector.axpys(store + slot[r] * n + j, width, F + j, n, cls.data() + first[r], m, value.data() + first[r]);
+            poll.work(2.0 * m * static_cast<double>(width));
+        }
+    }
+}
+
+// out[a, c] = store[slot[a], column[c]], zero in the padding up to ld
+template <class T>
+void kernel_gather(const T* store, int64_t n, const int64_t* slot, const int64_t* column, int64_t rows, int64_t columns,
+                   T* out, int64_t ld, Poll& poll) {
+    for (int64_t a = 0; a < rows; ++a) {
+        const T* row = store + slot[a] * n;
+        T* to = out + a * ld;
+        for (int64_t c = 0; c < columns; ++c) to[c] = row[column[c]];
+        std::fill(to + columns, to + ld, T{0});
+        poll.work(4.0 * static_cast<double>(ld));
+    }
+}
+
+}  // namespace skm

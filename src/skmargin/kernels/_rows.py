@@ -1,0 +1,270 @@
+"""Rows of a kernel matrix on demand, within a bound on memory, and scores from support vectors only.
+
+A solver asks `KernelRows` for two things: the square of kernel values within a working set (`square`), and to add
+multiples of whole rows to the scores of all samples (`add`).  Rows that fit into ``cache_size`` are computed once; the
+others are computed again, block by block, when they are added.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import ThreadpoolController
+
+from skmargin._core import _ext
+from skmargin.kernels.gram import Kernel, gram, gram_diagonal
+
+BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer Ctrl-C between two of them
+BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
+SCORE_ROWS = 512  # rows scored at once
+
+
+def row_dtype(tol: float) -> Any:
+    """Number type of kernel rows that resolves a relative gap of ``tol``."""
+    return np.float32 if tol >= 2e-4 else np.float64
+
+
+class _Products:
+    """Kernel values between given rows and the rows ``Z``, written into a given block.
+
+    The RBF kernel of dense rows is one matrix product and one vectorised pass over it; ``Z`` is centred first, which
+    changes no distance and saves the digits that a common offset would cost.
+    """
+
+    def __init__(self, Z: Any, kernel: Kernel, gamma: float, degree: float, coef0: float, dtype: Any) -> None:
+        self.kernel, self.parameters, self.dtype = kernel, (gamma, degree, coef0), np.dtype(dtype)
+        self.dense_rbf = kernel == "rbf" and not sparse.issparse(Z)
+        if self.dense_rbf:
+            self.centre = Z.mean(axis=0, dtype=np.float64)
+            Z, self.norms = self.prepared(Z)
+        elif not callable(kernel):
+            Z = Z.astype(self.dtype, copy=False)
+        self.Z = Z
+        self.columns = Z.shape[0]
+        self.work = self.columns * max(1, Z.shape[1])  # of one row
+
+    def prepared(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Centred rows in the number type of the computation, and their squared norms."""
+        X = X.toarray() if sparse.issparse(X) else X
+        X = np.subtract(X, self.centre, dtype=np.float64).astype(self.dtype, order="C", copy=False)
+        return X, np.einsum("ij,ij->i", X, X)
+
+    def fill(self, X: Any, norms: np.ndarray | None, out: np.ndarray, columns: np.ndarray | None = None) -> None:
+        """Write kernel values of the rows ``X`` (prepared, with norms, for dense RBF) into ``out``."""
+        Z = self.Z if columns is None else self.Z[columns]
+        step = max(1, int(BLOCK_WORK / (Z.shape[0] * max(1, Z.shape[1]))))
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, start + step)
+            if self.dense_rbf:
+                assert norms is not None
+                block = out[rows]
+                np.matmul(X[rows], Z.T, out=block)
+                column_norms = self.norms if columns is None else self.norms[columns]
+                _ext.kernel_rbf(block, norms[rows], column_norms, self.parameters[0])
+            else:
+                out[rows] = gram(X[rows], Z, self.kernel, *self.parameters, dtype=self.dtype)
+
+
+class KernelRows:
+    """Rows of the kernel matrix of the training data.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, d)
+        Training rows; for ``kernel="precomputed"`` the symmetric kernel matrix itself.
+    kernel, gamma, degree, coef0
+        As in `skmargin.kernels.gram.gram`; ``gamma`` is a number.
+    dtype : dtype, default=float32
+        Number type of the values, see `row_dtype`.
+    cache_size : float, default=200
+        Megabytes for the rows kept and the square of the working set.
+    n_jobs : int or None, default=None
+        Threads of the matrix products; None leaves the setting of BLAS.
+
+    Attributes
+    ----------
+    n : int
+        Number of training rows.
+    diagonal : ndarray of shape (n,)
+        Values ``K(x_i, x_i)``, float64.
+    limit : int
+        Largest working set.
+    n_computed : int
+        Rows computed so far, repetitions included.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        kernel: Kernel = "rbf",
+        gamma: float = 1.0,
+        degree: float = 3,
+        coef0: float = 0.0,
+        dtype: Any = np.float32,
+        cache_size: float = 200,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.X, self.arguments = X, (kernel, gamma, degree, coef0)
+        self.cache_size, self.n_jobs = cache_size, n_jobs
+        self.n = X.shape[0]
+        self.diagonal = np.asarray(gram_diagonal(X, *self.arguments), dtype=np.float64)
+        self._threads = ThreadpoolController() if n_jobs is not None else None
+        self._allocate(dtype)
+
+    def _allocate(self, dtype: Any) -> None:
+        kernel = self.arguments[0]
+        if kernel == "precomputed":  # the matrix is its own cache; never copied where the number type allows it
+            dtype = np.promote_types(dtype, self.X.dtype)
+        self.dtype = np.dtype(dtype)
+        n = self.n
+        numbers = int(self.cache_size * 2**20 / self.dtype.itemsize)
+        self.limit = min(n, max(64, int(np.sqrt(numbers / 2))))
+        self._square: np.ndarray = np.empty(0, dtype=self.dtype)
+        self.n_computed = 0
+        if kernel == "precomputed":
+            self._store = np.ascontiguousarray(gram(self.X, None, "precomputed", dtype=self.dtype))
+            self._slot = np.arange(n)
+            return
+        self._products = _Products(self.X, *self.arguments, self.dtype)
+        # Reserved, not touched: pages get memory when a row is written.
+        slots = min(n, max(0, numbers - self.limit**2) // n)
+        self._store = np.empty((slots, n), dtype=self.dtype)
+        self._slot = np.full(n, -1)  # position of a sample's row in the store
+        self._owner = np.full(slots, -1)  # and back
+
+    def promote(self) -> None:
+        """Start again in float64."""
+        self._allocate(np.float64)
+
+    def has(self) -> np.ndarray:
+        """Whether the row of each sample is kept."""
+        return self._slot >= 0
+
+    def _fill(self, samples: np.ndarray, out: np.ndarray, columns: np.ndarray | None = None) -> None:
+        products = self._products
+        norms = products.norms[samples] if products.dense_rbf else None
+        limited: AbstractContextManager[Any] = (
+            self._threads.limit(limits=self.n_jobs, user_api="blas") if self._threads else nullcontext()
+        )
+        with limited:
+            products.fill(products.Z[samples], norms, out, columns)
+
+    def keep(self, samples: np.ndarray) -> None:
+        """Compute and keep the rows of these samples, as far as there is room; others make place for them."""
+        missing = samples[self._slot[samples] < 0]
+        if len(missing) == 0 or len(self._store) == 0:
+            return
+        free = np.flatnonzero(self._owner < 0)
+        if len(free) < len(missing):
+            wanted = np.zeros(self.n, dtype=bool)
+            wanted[samples] = True
+            old = np.flatnonzero(self._owner >= 0)
+            old = old[~wanted[self._owner[old]]][: len(missing) - len(free)]
+            self._slot[self._owner[old]] = -1
+            self._owner[old] = -1
+            free = np.flatnonzero(self._owner < 0)
+        missing = missing[: len(free)]
+        for slots in _runs(free[: len(missing)]):  # neighbours in the store are written by one product
+            group, missing = missing[: len(slots)], missing[len(slots) :]
+            self._fill(group, self._store[slots[0] : slots[-1] + 1])
+            self._slot[group], self._owner[slots] = slots, group
+            self.n_computed += len(group)
+
+    def square(self, samples: np.ndarray) -> np.ndarray:
+        """Kernel values within a set, in a buffer that is used again; columns padded with zeros to a multiple of 16."""
+        q = len(samples)
+        ld = -(-q // 16) * 16
+        if self._square.size < q * ld:
+            self._square = np.empty(min(2 * q * ld, max(q * ld, self.limit * (self.limit + 16))), dtype=self.dtype)
+        out = self._square[: q * ld].reshape(q, ld)
+        slot = self._slot[samples]
+        if slot.min() >= 0:
+            _ext.kernel_gather(self._store, slot, samples, out)
+            return out
+        for start in range(0, q, SCORE_ROWS):
+            rows = slice(start, min(q, start + SCORE_ROWS))
+            kept = np.flatnonzero(slot[rows] >= 0)
+            lost = np.flatnonzero(slot[rows] < 0)
+            if len(kept):
+                block = np.empty((len(kept), ld), dtype=self.dtype)
+                _ext.kernel_gather(self._store, slot[rows][kept], samples, block)
+                out[rows][kept] = block
+            if len(lost):
+                block = np.empty((len(lost), q), dtype=self.dtype)
+                self._fill(samples[rows][lost], block, samples)
+                out[start + lost, :q] = block
+                out[start + lost, q:] = 0
+        return out
+
+    def add(self, F: np.ndarray, samples: np.ndarray, coef: np.ndarray) -> None:
+        """``F[l, :] += sum_r coef[r, l] K(x_r, .)`` over the given samples r; F has one row a class."""
+        slot = self._slot[samples]
+        kept = slot >= 0
+        _ext.kernel_add(F, self._store, slot[kept], np.ascontiguousarray(coef[kept]))
+        lost = np.flatnonzero(~kept)
+        if len(lost) == 0:
+            return
+        step = max(1, min(len(lost), BLOCK_NUMBERS // self.n))
+        block = np.empty((step, self.n), dtype=self.dtype)
+        for start in range(0, len(lost), step):
+            rows = lost[start : start + step]
+            self._fill(samples[rows], block[: len(rows)])
+            self.n_computed += len(rows)
+            _ext.kernel_add(F, block, np.arange(len(rows)), np.ascontiguousarray(coef[rows]))
+
+
+def _runs(slots: np.ndarray) -> list[np.ndarray]:
+    """Split increasing numbers where they are not consecutive."""
+    return np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1)
+
+
+def kernel_scores(
+    X: Any,
+    support: Any,
+    dual_coef: np.ndarray,
+    intercept: np.ndarray,
+    kernel: Kernel = "rbf",
+    gamma: float = 1.0,
+    degree: float = 3,
+    coef0: float = 0.0,
+) -> np.ndarray:
+    """Scores ``K(X, support) dual_coef + intercept``, a block of rows at a time.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, d)
+        Rows to score; for ``"precomputed"`` their kernel values with the support vectors.
+    support : {ndarray, CSR matrix} of shape (n_support, d)
+        Support vectors (not used for ``"precomputed"``).
+    dual_coef : ndarray of shape (n_support, k)
+        Their coefficients.
+    intercept : ndarray of shape (k,)
+        Added to every row.
+    kernel, gamma, degree, coef0
+        As in `skmargin.kernels.gram.gram`; ``gamma`` is a number.
+
+    Returns
+    -------
+    scores : ndarray of shape (n, k)
+        In the number type of ``X``: float32 rows are scored in float32.
+    """
+    dtype = np.dtype(X.dtype)
+    scores = np.empty((X.shape[0], dual_coef.shape[1]), dtype=dtype)
+    coef = np.ascontiguousarray(dual_coef, dtype=dtype)
+    if kernel == "precomputed":
+        scores[...] = X @ coef
+    else:
+        products = _Products(support, kernel, gamma, degree, coef0, dtype)
+        block = np.empty((min(SCORE_ROWS, X.shape[0]), products.columns), dtype=dtype)
+        for start in range(0, X.shape[0], SCORE_ROWS):
+            rows, norms = X[start : start + SCORE_ROWS], None
+            if products.dense_rbf:
+                rows, norms = products.prepared(rows)
+            values = block[: rows.shape[0]]
+            products.fill(rows, norms, values)
+            np.matmul(values, coef, out=scores[start : start + SCORE_ROWS])
+    scores += intercept.astype(dtype)
+    return scores

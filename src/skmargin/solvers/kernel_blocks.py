@@ -1,0 +1,249 @@
+"""Kernel machines with a margin loss: block ascent on a working set that grows where the duality gap is.
+
+Problem (f_i = sum_j K(x_i, x_j) c_j + b, one number a class; b is not penalised, or absent)::
+
+    min  1/2 sum_l c_l' K c_l + sum_i loss_i(d_i),      d_il = f_{i,y_i} - f_il for the rivals l != y_i
+
+Dual (alpha_il for the rivals; c_il = -alpha_il, c_{i,y_i} = sum_l alpha_il)::
+
+    max  sum_i dual_i(alpha_i) - 1/2 sum_l c_l' K c_l      [with b: sum_i c_il = 0 for every class l]
+
+Every sample has its own gap ``g_i = loss_i(d_i) - dual_i(alpha_i) + alpha_i'd_i >= 0`` and the duality gap is their
+sum.  It is the stopping rule, the selection rule and the shrinking rule in one::
+
+    W = a few random samples
+    repeat
+        rows of K for W, the square K_WW
+        block ascent on W (_core/kernel_inner.hpp) until sum_W g_i <= max(0.7 tol P, 0.1 of what it was)
+        F += K dc for the samples that changed
+        g over all samples, P;    stop if sum g_i <= tol P
+        W = the largest gaps without a row  u  gaps above a tenth of the mean  u  support vectors inside their bounds
+
+Free intercept (method of multipliers): blocks see the scores F + b + t tot and the curvature K_ii + t with
+tot = sum_i c_i, and b += t tot after every pass.  The gap is certified with duals that satisfy the constraint exactly:
+scaled to a circulation between the classes (_core/balance.hpp), which are then the duals returned.
+
+Crammer & Singer (2001), Weston & Watkins (1998), Lapin, Hein & Schiele (2015) for the losses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skmargin._core import _ext
+from skmargin.kernels._rows import KernelRows
+
+FIRST, GROWTH = 1 / 32, 0.5  # share of the samples in the first set; rows added in a round, as a share of those kept
+LEAST = 200  # smallest first set and smallest growth
+INNER, DROP = 0.7, 0.1  # how far a round goes: this share of the final target, or this share of the gap it found
+PROXIMAL = 0.1  # t of the multipliers, in mean curvatures: smaller steps above, slow balance below
+
+
+@dataclass
+class KernelState:
+    """Result of `solve_kernel`, and where another call may start.
+
+    ``alpha`` (n, k) are the duals, zero at the own class, ``b`` (k,) the intercepts; ``objective`` is the primal
+    value, ``gap`` the certified relative duality gap, ``n_iter`` the passes over working sets, ``n_updates`` the block
+    steps, ``n_rows_computed`` the rows of the kernel matrix that were computed.
+    """
+
+    alpha: np.ndarray
+    b: np.ndarray
+    objective: float = np.inf
+    gap: float = np.inf
+    n_iter: int = 0
+    n_updates: int = 0
+    n_rows_computed: int = 0
+
+
+def coefficients(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Coefficients c of the rows from the duals of the rivals."""
+    c = -alpha
+    c[np.arange(len(y)), y] = alpha.sum(axis=1)
+    return c
+
+
+def solve_kernel(
+    rows: KernelRows,
+    y: np.ndarray,
+    cap: np.ndarray,
+    n_classes: int,
+    loss: str,
+    K: int = 1,
+    fit_intercept: bool = True,
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+    random_state: int = 0,
+    state: KernelState | None = None,
+) -> KernelState:
+    """Minimise the problem above to a certified relative duality gap of ``tol``.
+
+    Parameters
+    ----------
+    rows : KernelRows
+        The kernel matrix; rows that it keeps serve the next call as well.
+    y : ndarray of shape (n,), int32
+        Labels 0..k-1.
+    cap : ndarray of shape (n,)
+        ``C`` times the weight of each sample, positive.
+    n_classes : int
+        Number of classes k.
+    loss : {"max", "sum", "top"}
+        Crammer-Singer, Weston-Watkins, or the mean of the ``K`` largest hinges.
+    K : int, default=1
+        For ``"top"``.
+    fit_intercept : bool, default=True
+        With an intercept that is not penalised.
+    tol : float, default=1e-3
+        Relative duality gap at which to stop.
+    max_iter : int, default=10000
+        Largest number of passes over working sets.
+    random_state : int, default=0
+        Seed of the first set and of the order of visits.
+    state : KernelState, optional
+        Start: duals that satisfy the bounds (after a change of C, multiplied by the ratio of the two).
+
+    Returns
+    -------
+    KernelState
+    """
+    work = _Work(rows, y, cap, n_classes, loss, K, fit_intercept, state)
+    working_set = work.first_set(np.random.default_rng(random_state))
+    goal, left = tol, max_iter
+    for seed in range(1, max_iter + 1):
+        target = max(INNER * goal * work.objective, DROP * work.g[working_set].sum())
+        stuck = work.ascend(working_set, target, left, random_state + seed)
+        left = max_iter - work.n_iter
+        if work.gap <= tol * work.objective or left <= 0:
+            if work.certify(tol, last=left <= 0):
+                break
+            goal *= 0.3  # the duals are not balanced well enough
+        elif stuck and rows.dtype == np.float32:
+            rows.promote()
+            work.restart()
+        working_set = work.select()
+    return work.result()
+
+
+class _Work:
+    """Duals, scores and gaps of all samples, and one round on a working set."""
+
+    def __init__(
+        self,
+        rows: KernelRows,
+        y: np.ndarray,
+        cap: np.ndarray,
+        k: int,
+        loss: str,
+        K: int,
+        fit_intercept: bool,
+        state: KernelState | None,
+    ) -> None:
+        self.rows, self.y, self.cap, self.loss, self.K = rows, y, cap, loss, K
+        n = rows.n
+        self.t = PROXIMAL * max(1e-300, float(np.abs(rows.diagonal).mean())) if fit_intercept else 0.0
+        self.curvature = np.maximum(rows.diagonal, 1e-12 * max(1e-300, float(np.abs(rows.diagonal).mean())))
+        self.alpha = np.zeros((n, k)) if state is None else np.array(state.alpha, dtype=np.float64)
+        self.b = np.zeros(k) if state is None or not fit_intercept else np.array(state.b, dtype=np.float64)
+        self.g, self.free = np.empty(n), np.empty(n, dtype=np.uint8)
+        self.n_iter = self.n_updates = 0
+        self.computed_before = rows.n_computed
+        self.restart()
+
+    def restart(self) -> None:
+        """Scores and gaps from the duals alone."""
+        c = coefficients(self.alpha, self.y)
+        self.F = np.zeros((len(self.b), self.rows.n), dtype=self.rows.dtype)
+        support = np.flatnonzero(c.any(axis=1))
+        self.rows.keep(support)
+        self.rows.add(self.F, support, c[support])
+        self.tot = c.sum(axis=0)
+        self.measure()
+
+    def measure(self) -> None:
+        """Gaps of all samples, their sum and the primal objective."""
+        self.gap, value, _, product = _ext.kernel_gaps(
+            self.F, self.alpha, self.y, self.cap, self.b, self.g, self.free, self.loss, self.K
+        )
+        self.objective = value + 0.5 * (product - self.tot @ self.b)
+
+    def first_set(self, rng: np.random.Generator) -> np.ndarray:
+        """Random samples; support vectors of a start are there from the beginning."""
+        n = self.rows.n
+        if self.alpha.any():
+            return self.select()
+        size = min(n, self.rows.limit, max(LEAST, int(FIRST * n)))
+        return np.sort(rng.choice(n, size, replace=False))
+
+    def ascend(self, W: np.ndarray, target: float, max_passes: int, seed: int) -> bool:
+        """Block ascent on W, then scores and gaps of all samples.  True if W stopped short of its target."""
+        rows = self.rows
+        rows.keep(W)
+        square = rows.square(W)
+        F = np.zeros((len(self.F), square.shape[1]), dtype=rows.dtype)
+        F[:, : len(W)] = self.F[:, W]
+        alpha = self.alpha[W]
+        gap, passes, updates = _ext.kernel_inner(
+            square,
+            F,
+            alpha,
+            self.y[W],
+            self.cap[W],
+            self.curvature[W],
+            self.b,
+            self.tot,
+            self.t,
+            target,
+            max_passes,
+            seed,
+            self.loss,
+            self.K,
+        )
+        self.n_iter += passes
+        self.n_updates += updates
+        step = coefficients(alpha - self.alpha[W], self.y[W])
+        changed = np.flatnonzero(step.any(axis=1))
+        rows.add(self.F, W[changed], step[changed])
+        self.alpha[W] = alpha
+        self.measure()
+        return gap > target and passes < max_passes
+
+    def select(self) -> np.ndarray:
+        """The next working set."""
+        kept = self.rows.has()
+        large = self.g > 0.1 * self.gap / len(self.g)
+        new = np.flatnonzero(large & ~kept)
+        size = max(LEAST, int(GROWTH * kept.sum()))
+        if len(new) > size:
+            new = new[np.argpartition(self.g[new], -size)[-size:]]
+        inside = np.flatnonzero(self.free)
+        W = np.union1d(np.union1d(new, np.flatnonzero(large & kept)), inside)
+        if len(W) > self.rows.limit:
+            W = np.sort(W[np.argpartition(self.g[W], -self.rows.limit)[-self.rows.limit :]])
+        return W
+
+    def certify(self, tol: float, last: bool) -> bool:
+        """Whether the gap holds for duals that satisfy every constraint; with an intercept they are balanced first."""
+        if self.t == 0:
+            return True
+        before = self.alpha, self.F, self.tot
+        self.alpha, self.F = self.alpha.copy(), self.F.copy()
+        _ext.kernel_balance(self.alpha, self.y, self.cap, self.loss, self.K)
+        step = coefficients(self.alpha - before[0], self.y)
+        changed = np.flatnonzero(step.any(axis=1))
+        self.rows.add(self.F, changed, step[changed])
+        self.tot = np.zeros_like(self.tot)
+        self.measure()
+        if self.gap <= tol * self.objective or last:
+            return True
+        self.alpha, self.F, self.tot = before
+        self.measure()
+        return False
+
+    def result(self) -> KernelState:
+        gap = self.gap / self.objective if self.objective > 0 else 0.0
+        computed = self.rows.n_computed - self.computed_before
+        return KernelState(self.alpha, self.b, self.objective, gap, self.n_iter, self.n_updates, computed)

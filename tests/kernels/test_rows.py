@@ -1,0 +1,130 @@
+"""Kernel rows on demand against whole matrices."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from skmargin._core import _ext
+from skmargin.kernels._rows import KernelRows, kernel_scores, row_dtype
+from skmargin.kernels.gram import gram
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 7)) * (RNG.random((90, 7)) < 0.6) + 0.3
+PARAMETERS = {"gamma": 0.2, "degree": 2, "coef0": 0.5}
+WANTED = {
+    "linear": pairwise_kernels(X, metric="linear"),
+    "rbf": pairwise_kernels(X, metric="rbf", gamma=0.2),
+    "poly": pairwise_kernels(X, metric="polynomial", gamma=0.2, degree=2, coef0=0.5),
+    "sigmoid": pairwise_kernels(X, metric="sigmoid", gamma=0.2, coef0=0.5),
+    "laplacian": pairwise_kernels(X, metric="laplacian", gamma=0.2),
+    "precomputed": pairwise_kernels(X, metric="rbf", gamma=0.2),
+}
+
+
+def cosine(A, B):
+    A, B = (M.toarray() if sparse.issparse(M) else M for M in (A, B))
+    return np.cos(A.sum(axis=1)[:, None] - B.sum(axis=1))
+
+
+WANTED[cosine] = cosine(X, X)  # type: ignore[index]
+
+
+def data_for(kernel, container):
+    return container(WANTED["precomputed"] if kernel == "precomputed" else X)
+
+
+@pytest.mark.parametrize("cache_size", [100, 0.02])
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("kernel", WANTED)
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 3e-5), (np.float64, 1e-12)])
+def test_squares_and_sums_are_those_of_the_matrix(kernel, container, dtype, atol, cache_size):
+    rows = KernelRows(data_for(kernel, container), kernel, **PARAMETERS, dtype=dtype, cache_size=cache_size)
+    K = WANTED[kernel]
+    np.testing.assert_allclose(rows.diagonal, K.diagonal(), atol=1e-12, rtol=1e-12)
+    for samples in (np.arange(3, 50, 2), np.arange(90)[::-1].copy(), np.array([1, 4, 88])):
+        samples = samples[: rows.limit]
+        rows.keep(samples)
+        square = rows.square(samples)
+        assert square.dtype == rows.dtype and square.shape[1] % 16 == 0
+        np.testing.assert_allclose(square[:, : len(samples)], K[np.ix_(samples, samples)], atol=atol)
+        assert not square[:, len(samples) :].any()
+        coef = RNG.normal(size=(len(samples), 3))
+        F = np.ones((3, 90), dtype=rows.dtype)
+        rows.add(F, samples, coef)
+        np.testing.assert_allclose(F, 1 + coef.T @ K[samples], atol=30 * atol)
+    assert rows.has().sum() * 90 * rows.dtype.itemsize <= cache_size * 2**20 or kernel == "precomputed"
+
+
+def test_rows_are_computed_once_and_evicted_only_for_wanted_ones():
+    rows = KernelRows(X, "rbf", 0.2, dtype=np.float64, cache_size=0.05)
+    kept = len(rows._store)
+    assert 10 < kept < 60
+    first = np.arange(10)
+    rows.keep(first)
+    rows.keep(first)
+    assert rows.n_computed == 10
+    rows.keep(np.r_[np.arange(5), np.arange(30, 30 + kept - 5)])
+    assert rows.has()[:5].all() and rows.has().sum() == kept
+    assert rows.n_computed == 10 + kept - 5
+
+
+def test_precomputed_matrix_is_not_copied():
+    K = WANTED["precomputed"]
+    K.flags.writeable = False
+    rows = KernelRows(K, "precomputed", dtype=np.float32)
+    assert rows.dtype == np.float64  # the type of the matrix, better than asked for
+    assert np.shares_memory(rows._store, K)
+    rows.square(np.arange(5))
+    K.flags.writeable = True
+
+
+def test_number_type_of_a_tolerance():
+    assert row_dtype(1e-3) == np.float32
+    assert row_dtype(2e-4) == np.float32
+    assert row_dtype(1e-4) == np.float64
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 3e-7), (np.float64, 5e-16)])
+def test_vectorised_exponential(dtype, rtol):
+    z = np.r_[0.0, np.geomspace(1e-30, 80, 20_001)].astype(dtype)  # exp(-z), z = norm + 0 - 2 * 0
+    rows = np.zeros((1, len(z)), dtype=dtype)
+    _ext.kernel_rbf(rows, np.zeros(1, dtype=dtype), z, 1.0)
+    wanted = np.exp(-z.astype(np.longdouble))
+    # an error of the argument by half a unit in the last place is unavoidable and grows with |z|
+    np.testing.assert_array_less(abs(rows[0] - wanted) / wanted, rtol * (1 + z))
+    assert rows[0, 0] == 1.0
+    far = np.full((1, 9), -1e8, dtype=dtype)
+    _ext.kernel_rbf(far, np.zeros(1, dtype=dtype), np.zeros(9, dtype=dtype), 1.0)
+    assert (far >= 0).all() and (far < 1e-37).all()
+
+
+def test_an_offset_costs_no_digits():
+    rows = KernelRows(X + 1000.0, "rbf", 0.2, dtype=np.float32)
+    square = rows.square(np.arange(90))[:, :90]
+    np.testing.assert_allclose(square, WANTED["rbf"], atol=1e-6)
+
+
+@pytest.mark.parametrize("new", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("old", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("kernel", WANTED)
+def test_scores(kernel, old, new):
+    Z = RNG.normal(size=(1100, 7))
+    coef, intercept = RNG.normal(size=(90, 3)) * 100, np.array([1.0, 2.0, -3.0])
+    full = gram(Z, X, "rbf" if kernel == "precomputed" else kernel, **PARAMETERS)
+    rows = new(full if kernel == "precomputed" else Z)
+    support = None if kernel == "precomputed" else old(X)
+    scores = kernel_scores(rows, support, coef, intercept, kernel, **PARAMETERS)
+    wanted = full @ coef + intercept
+    assert scores.dtype == np.float64
+    np.testing.assert_allclose(scores, wanted, rtol=0, atol=1e-11 * abs(wanted).max())
+    single = kernel_scores(rows.astype(np.float32), support, coef, intercept, kernel, **PARAMETERS)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, wanted, rtol=0, atol=2e-5 * abs(wanted).max())
+
+
+def test_threads_do_not_change_the_rows():
+    one, two = (KernelRows(X, "rbf", 0.2, n_jobs=jobs) for jobs in (1, 2))
+    for rows in (one, two):
+        rows.keep(np.arange(90))
+    np.testing.assert_array_equal(one.square(np.arange(90)), two.square(np.arange(90)))
