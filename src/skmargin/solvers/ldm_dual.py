@@ -18,7 +18,7 @@ and the certificate is that of the whole problem: for any u in its box and any n
 
 The ascent ends at the gap asked for; where few u are strictly inside their box, `_polish` then solves for them exactly
 (margin 1) and moves between box and inside until nothing changes: the primal-dual active set method of Hintermueller,
-Ito and Kunisch (2002).  Its point is taken only where its gap is smaller.
+Ito and Kunisch (2002).  Its point is taken only where its gap is smaller, and small problems go on until it succeeds.
 
 Least squares: the stationarity condition is that of ridge regression on the labels times one number (m1 the mean
 margin of that regression): strength 1/kappa, kappa = C + l2/S, S = sum s, factor (C + l1/S)/(kappa - l2 m1/S).
@@ -39,6 +39,8 @@ from .linear_system import Solution, dense
 
 FEW_FEATURES = 2000
 POLISH_ROWS, POLISH_STEPS = 1000, 20
+EXTRA_WORK = 1 << 30  # multiply-adds of ascent beyond the tolerance asked for, where they lead to the exact optimum
+EXACT = 1e-14
 DENSE_NUMBERS = 1 << 25  # sparse rows are made dense up to so many numbers
 
 
@@ -94,19 +96,20 @@ def modified_kernel(K: np.ndarray, problem: LDMProblem) -> np.ndarray:
 def solve_kernel(K: np.ndarray, problem: LDMProblem, tol: float, max_iter: int, seed: int) -> LDMState:
     """Hinge LDM on a kernel matrix; ``f = K coef``."""
     p, y = problem.p, problem.y
-    lin = problem.l1 * p
-    zero = np.zeros(len(y))
     Kt = np.ascontiguousarray(modified_kernel(K, problem))
-    cap = problem.C * problem.weight
-    g, f, primal, _, gap, passes = _ext.gram_box(Kt, y, cap, lin, zero, lin, tol, max_iter, seed)
-    better = _polish(
-        lambda c: Kt @ c, lambda free: Kt[np.ix_(free, free)], Kt.diagonal(), y, cap, lin, np.asarray(g), gap
+    box = _Box(
+        y,
+        problem.C * problem.weight,
+        problem.l1 * p,
+        curvature=Kt.diagonal(),
+        pass_cost=Kt.size,
+        product=lambda c: Kt @ c,
+        block=lambda free: Kt[np.ix_(free, free)],
+        ascend=lambda *task: _ext.gram_box(Kt, *task),
     )
-    if better is not None:
-        g, primal, gap = better
-        f = Kt @ (y * g)
-    a = y * g - problem.l2 * (p * f - p * y * ((p * y) @ f))
-    return LDMState(a, primal, gap, passes)
+    g, primal, gap, passes = _maximise(box, tol, max_iter, seed)
+    f = Kt @ (y * g)
+    return LDMState(y * g - problem.l2 * (p * f - p * y * ((p * y) @ f)), primal, gap, passes)
 
 
 def solve_features(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int) -> LDMState:
@@ -115,49 +118,63 @@ def solve_features(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed:
     if too_large or X.shape[1] > FEW_FEATURES:
         return _solve_rows(X, problem, tol, max_iter, seed)
     p, y = problem.p, problem.y
-    lin = problem.l1 * p
-    zero = np.zeros(len(y))
     X = np.asarray(dense(X), dtype=np.float64)
     h = X.T @ (p * y)
     G = problem.l2 * (X.T @ (p[:, None] * X) - np.outer(h, h))
     G[np.diag_indices_from(G)] += 1
     L = linalg.cholesky(G, lower=True, overwrite_a=True, check_finite=False)
     rows = np.ascontiguousarray(linalg.solve_triangular(L, X.T, lower=True, check_finite=False).T)
-    cap = problem.C * problem.weight
-    g, w, primal, _, gap, passes = _ext.dense_box(rows, y, cap, lin, zero, lin, tol, max_iter, seed)
-    better = _polish(
-        lambda c: rows @ (c @ rows),
-        lambda free: rows[free] @ rows[free].T,
-        np.einsum("ij,ij->i", rows, rows),
+    box = _Box(
         y,
-        cap,
-        lin,
-        np.asarray(g),
-        gap,
+        problem.C * problem.weight,
+        problem.l1 * p,
+        curvature=np.einsum("ij,ij->i", rows, rows),
+        pass_cost=rows.size,
+        product=lambda c: rows @ (c @ rows),
+        block=lambda free: rows[free] @ rows[free].T,
+        ascend=lambda *task: _ext.dense_box(rows, *task),
     )
-    if better is not None:
-        g, primal, gap = better
-        w = (y * g) @ rows
-    return LDMState(linalg.solve_triangular(L.T, w, check_finite=False), primal, gap, passes)
+    g, primal, gap, passes = _maximise(box, tol, max_iter, seed)
+    return LDMState(linalg.solve_triangular(L.T, (y * g) @ rows, check_finite=False), primal, gap, passes)
 
 
-def _polish(
-    product: Callable[[np.ndarray], np.ndarray],
-    block: Callable[[np.ndarray], np.ndarray],
-    curvature: np.ndarray,
-    y: np.ndarray,
-    cap: np.ndarray,
-    lin: np.ndarray,
-    g: np.ndarray,
-    gap: float,
-) -> tuple[np.ndarray, float, float] | None:
-    """The exact optimum from a good start ``g = lin + u``: a better g, its objective and relative gap, or None.
+@dataclass(frozen=True)
+class _Box:
+    """The dual ``max sum u - 1/2 c'Kt c``, c = y g, g = lin + u, 0 <= u <= cap; ``product(c)`` is Kt c."""
 
-    ``product(c)`` is Kt c and ``block(free)`` the part of Kt of some rows.
-    """
+    y: np.ndarray
+    cap: np.ndarray
+    lin: np.ndarray
+    curvature: np.ndarray
+    pass_cost: int
+    product: Callable[[np.ndarray], np.ndarray]
+    block: Callable[[np.ndarray], np.ndarray]
+    ascend: Callable[..., Any]
+
+
+def _maximise(box: _Box, tol: float, max_iter: int, seed: int) -> tuple[np.ndarray, float, float, int]:
+    """Ascent to ``tol``, polishing, and more ascent in between while that is cheap: g, P, relative gap, passes."""
+    zero = np.zeros(len(box.y))
+    g, passes = box.lin, 0
+    free_passes = EXTRA_WORK // box.pass_cost
+    while True:
+        g, _, primal, _, gap, used = box.ascend(box.y, box.cap, box.lin, zero, g, tol, max_iter - passes, seed + passes)
+        passes += used
+        better = _polish(box, g, gap)
+        if better is not None:
+            g, primal, gap = better
+        if gap <= EXACT or passes >= max_iter or used > free_passes:
+            return g, primal, gap, passes
+        free_passes -= used + 1
+        tol = 0.1 * min(tol, gap)
+
+
+def _polish(box: _Box, g: np.ndarray, gap: float) -> tuple[np.ndarray, float, float] | None:
+    """The exact optimum from a good start g: a better g, its objective and relative gap, or None."""
     best = None
-    A = np.maximum(curvature, 1e-300)
-    u, d = g - lin, y * product(y * g)
+    y, cap, lin = box.y, box.cap, box.lin
+    A = np.maximum(box.curvature, 1e-300)
+    u, d = g - lin, y * box.product(y * g)
     for _ in range(POLISH_STEPS):
         wish = u + (1 - d) / A
         free = np.flatnonzero((wish > 0) & (wish < cap))
@@ -165,11 +182,11 @@ def _polish(
             return best
         u = np.where(wish >= cap, cap, 0.0)
         if len(free):
-            missing = 1 - y[free] * product(y * (lin + u))[free]
-            H = y[free, None] * block(free) * y[free]
+            missing = 1 - y[free] * box.product(y * (lin + u))[free]
+            H = y[free, None] * box.block(free) * y[free]
             u[free] = linalg.lstsq(H, missing, cond=1e-12, check_finite=False, lapack_driver="gelsy")[0]
         inside = np.clip(u, 0, cap)
-        d_inside = y * product(y * (lin + inside))
+        d_inside = y * box.product(y * (lin + inside))
         hinge = float(cap @ np.maximum(0, 1 - d_inside))
         quadratic, linear = 0.5 * float((lin + inside) @ d_inside), float(lin @ d_inside)
         # sums of the parts of the gap, each of them not negative
@@ -177,9 +194,9 @@ def _polish(
         new_gap = float(np.maximum(parts, 0).sum()) / max(quadratic + hinge + abs(linear), 1e-300)
         if new_gap < gap:
             best, gap = (lin + inside, quadratic + hinge - linear, new_gap), new_gap
-        if new_gap < 1e-15:
+        if new_gap <= EXACT:
             break
-        d = d_inside if (inside == u).all() else y * product(y * (lin + u))
+        d = d_inside if (inside == u).all() else y * box.product(y * (lin + u))
     return best
 
 

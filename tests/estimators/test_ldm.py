@@ -1,0 +1,110 @@
+import cvxpy as cp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skmargin import LDMClassifier, ULDMClassifier
+
+IRIS, SPECIES = load_iris(return_X_y=True)
+TWO = SPECIES > 0
+X, Y = IRIS[TWO], SPECIES[TWO]
+SIGN = np.where(Y == 2, 1.0, -1.0)
+WEIGHT = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
+
+
+@parametrize_with_checks(
+    [
+        LDMClassifier(random_state=0),
+        LDMClassifier(kernel="linear", multi_class="ovr", random_state=0),
+        LDMClassifier(loss="least_squares", multi_class="ovo"),
+    ]
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def optimum(R, C, l1, l2, square):
+    p = WEIGHT / WEIGHT.sum()
+    n = len(p)
+    w = cp.Variable(R.shape[1])
+    d = cp.multiply(SIGN, R @ w)
+    spread = np.diag(np.sqrt(p)) @ (np.eye(n) - np.outer(np.ones(n), p))
+    loss = 0.5 * WEIGHT @ cp.square(1 - d) if square else WEIGHT @ cp.pos(1 - d)
+    objective = 0.5 * cp.sum_squares(w) - l1 * p @ d + 0.5 * l2 * cp.sum_squares(spread @ d) + C * loss
+    problem = cp.Problem(cp.Minimize(objective))
+    problem.solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
+    return problem.value, R @ w.value
+
+
+@pytest.mark.parametrize("loss", ["hinge", "least_squares"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_optimum(loss, kernel, fit_intercept):
+    parameters = {"C": 0.5, "lambda1": 2.0, "lambda2": 3.0, "kernel": kernel, "gamma": 0.3, "loss": loss}
+    model = LDMClassifier(**parameters, fit_intercept=fit_intercept, tol=1e-9, random_state=0).fit(X, Y, WEIGHT)
+    values, vectors = np.linalg.eigh(rbf_kernel(X, gamma=0.3))
+    R = X if kernel == "linear" else vectors * np.sqrt(np.maximum(values, 0))
+    R = np.c_[R, np.ones(len(X))] if fit_intercept else R
+    objective, f = optimum(R, 0.5, 2.0, 3.0, loss == "least_squares")
+    assert_allclose(model.objective_, objective, rtol=1e-8)
+    assert_allclose(model.decision_function(X), f, atol=1e-4)
+    assert (model.dual_gap_ is None) == (loss == "least_squares")
+    if loss == "hinge":
+        assert model.dual_gap_ <= 1e-9
+        assert model.n_iter_ >= 1
+
+
+def test_without_mean_and_variance_it_is_the_l1_svm_without_bias():
+    svm = LinearSVC(loss="hinge", fit_intercept=False, C=0.5, tol=1e-10, max_iter=1000000, random_state=0).fit(X, Y)
+    parameters = {"lambda1": 0.0, "lambda2": 0.0, "kernel": "linear", "fit_intercept": False}
+    model = LDMClassifier(C=0.5, tol=1e-10, random_state=0, **parameters).fit(X, Y)
+    assert_allclose(model.coef_, svm.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "least_squares"])
+def test_without_loss_it_is_the_unconstrained_machine(loss):
+    # LDM / lambda1 with C -> 0 is the ULDM with alpha = 1 / lambda1 (lambda1 = lambda2, no intercept)
+    model = LDMClassifier(C=1e-12, lambda1=20.0, lambda2=20.0, loss=loss, kernel="linear", fit_intercept=False)
+    uldm = ULDMClassifier(alpha=1 / 20, kernel="linear", fit_intercept=False).fit(X, Y)
+    assert_allclose(model.fit(X, Y).coef_, uldm.coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("multi_class", ["fuzzy_pairwise", "ovo", "ovr"])
+@pytest.mark.parametrize("loss", ["hinge", "least_squares"])
+def test_several_classes_kernels_and_sparse_rows(multi_class, loss):
+    for kernel in ("rbf", "linear"):
+        model = LDMClassifier(C=10.0, kernel=kernel, multi_class=multi_class, loss=loss, random_state=0, n_jobs=2)
+        f = model.fit(IRIS, SPECIES).decision_function(IRIS)
+        assert model.score(IRIS, SPECIES) > (0.7 if multi_class == "ovr" else 0.93)
+        rows = sparse.csr_array(IRIS)
+        assert_allclose(model.fit(rows, SPECIES).decision_function(rows), f, atol=1e-5)
+
+
+def test_weights_are_repeats():
+    weight = np.random.default_rng(1).integers(0, 4, 150)
+    model = LDMClassifier(random_state=0).fit(IRIS, SPECIES, sample_weight=weight)
+    repeated = LDMClassifier(random_state=0).fit(np.repeat(IRIS, weight, axis=0), np.repeat(SPECIES, weight))
+    assert_allclose(model.decision_function(IRIS), repeated.decision_function(IRIS), atol=1e-7)
+
+
+def test_basis_and_warning():
+    model = LDMClassifier(C=10.0, basis="kmeans++", n_basis=30, random_state=0).fit(IRIS, SPECIES)
+    assert model.dual_coef_.shape[1] <= 30
+    assert model.score(IRIS, SPECIES) > 0.93
+    far = 100 * IRIS
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        LDMClassifier(C=1e6, kernel="linear", lambda2=0.0, tol=1e-15, max_iter=1, random_state=0).fit(far, SPECIES)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name"), [({"C": 0.0}, "C"), ({"lambda1": -1.0}, "lambda1"), ({"loss": "log"}, "loss")]
+)
+def test_errors(parameters, name):
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        LDMClassifier(**parameters).fit(IRIS, SPECIES)
