@@ -425,6 +425,9 @@ class M3SVC(LinearScores, MarginClassifier):
         if self.kernel != "precomputed":
             self._support_rows = problem.X[factor.pivots]
 
+    def _scores_show_nonfinite(self) -> bool:
+        return hasattr(self, "coef_")  # kernels may hide what is not finite
+
     def _scores(self, X: Any) -> np.ndarray:
         if hasattr(self, "coef_"):
             return super()._scores(X)
