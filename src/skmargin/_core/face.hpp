@@ -57,7 +57,7 @@ class FaceSteps {
         std::vector<int32_t> cls(a_.k + 1);
         for (const int64_t i : a_.active()) {
             const Duals::Row& r = a_.duals[i];
-            if (r.active <= 0) continue;
+            if (r.active <= 0 || a_.negligible(i)) continue;
             double S = 0;
             int32_t free = 0;
             for (int32_t j = 0; j < r.size; ++j) S += r.alpha[j];

@@ -50,7 +50,7 @@ class BlockAscent {
           random_(seed), f_(k + 1), d_(k + 1), old_(k + 1), new_(k + 1), step_(k + 1), cls_(k + 1), moved_(k + 1),
           curvature_(geo.curvature) {
         // A row of (nearly) no length: a larger curvature is still an ascent step and keeps the arithmetic sound.
-        for (int64_t i = 0; i < n; ++i) curvature_[i] = std::max(curvature_[i], 1e-9 / loss.room(i));
+        for (int64_t i = 0; i < n; ++i) curvature_[i] = std::max(curvature_[i], 1e-7 / loss.room(i));
         rebuild_model();
     }
 
@@ -196,6 +196,8 @@ class BlockAscent {
     const int32_t k;
     double primal = 0;
     const std::vector<uint32_t>& active() const { return active_; }
+    // A row so short that its block step uses a larger curvature than its own.
+    bool negligible(int64_t i) const { return curvature_[i] > geo.curvature[i]; }
     int64_t passes() const { return passes_; }
 
   private:

@@ -96,7 +96,10 @@ inline void clip_to_sum(const double* v, int32_t m, double u, double U, double* 
         }
         nu = chosen;
     }
-    for (int32_t j = 0; j < m; ++j) out[j] = std::min(std::max(v[j] - nu, 0.0), u);
+    double sum = 0;
+    for (int32_t j = 0; j < m; ++j) sum += out[j] = std::min(std::max(v[j] - nu, 0.0), u);
+    if (sum > U * (1 + 1e-14))  // rounding, where v is much larger than U: stay feasible
+        for (int32_t j = 0; j < m; ++j) out[j] *= U / sum;
 }
 
 // The hinge family, margin 1:  value = the sum of the K largest (1 - d_l)_+ times C s_i / K.

@@ -77,14 +77,12 @@ def solve_linear(
         duals = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
         multipliers = np.zeros(k)
 
-    goal = min(tol, ROUNDING) if n * X.shape[1] * k <= TINY else tol
     passes = 0
-    for dtype, stage_tol in _stages(X, goal):
-        last = stage_tol == goal
+    for dtype, stage_tol in _stages(X, k, tol):
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
             *_arrays(X, dtype), y, cap, k, loss, K, mean, multipliers, *duals,
-            stage_tol, max(1, max_iter - passes), np.inf, not last or goal < tol, _face_pays(X, k), seed + passes,
+            stage_tol, max(1, max_iter - passes), np.inf, stage_tol != tol, _face_pays(X, k), seed + passes,
         )  # fmt: skip
         duals, multipliers = out["duals"], out["multipliers"]
         passes += out["passes"]
@@ -114,12 +112,14 @@ def _suitable_rows(X: Any) -> Any:
     return X
 
 
-def _stages(X: Any, tol: float) -> list[tuple[type, float]]:
-    """Number types and the gap to reach with each; the last stage carries the certificate."""
-    small = not sparse.issparse(X) and X.size < 3e5
+def _stages(X: Any, k: int, tol: float) -> list[tuple[type, float]]:
+    """Number types and the gap to reach with each.  Only the stage for ``tol`` may not give up."""
+    size = X.shape[0] * X.shape[1]
+    if size * k <= TINY:
+        return [(np.float64, tol), (np.float64, min(tol, ROUNDING))]
     if X.dtype == np.float32 and tol >= SINGLE_TOL:
         return [(np.float32, tol)]
-    if small:
+    if size < 3e5 and not sparse.issparse(X):
         return [(np.float64, tol)]
     return [(np.float32, max(0.8 * tol, SINGLE_TOL)), (np.float64, tol)]
 
