@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_pre
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import ULDMClassifier
-from skmargin.estimators import _pairwise
+from skmargin.estimators import _pairwise, _ridge
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 X, Y = make_classification(n_samples=120, n_features=6, n_informative=4, flip_y=0.1, random_state=0)
@@ -158,10 +158,11 @@ def test_leave_one_out_equals_explicit_refits_on_the_same_basis(weighted):
             assert_allclose(model.cv_scores_[g, a], hits @ weight / weight.sum())
 
 
-def test_screening_agrees_with_the_exact_grid():
-    X, y = load_digits(return_X_y=True)
-    X, y = X[:1050] / 16, y[:1050]
-    X = X + 0.15 * np.random.default_rng(0).standard_normal(X.shape)
+def test_screening_agrees_with_the_exact_grid(monkeypatch):
+    monkeypatch.setattr(_ridge, "SMALL", 300)
+    X, y = load_digits(n_class=5, return_X_y=True)
+    X, y = X[:450] / 16, y[:450]
+    X = X + 0.3 * np.random.default_rng(0).standard_normal(X.shape)
     parameters = {"alpha": [1e-8, 1e-4, 1e-2], "gamma": [1e-3, 0.02, 0.1, 5.0], "cv": 3, "random_state": 0}
     fast = ULDMClassifier(**parameters).fit(X, y)
     exact = ULDMClassifier(**parameters, search="exact", n_jobs=2).fit(X, y)
@@ -172,9 +173,10 @@ def test_screening_agrees_with_the_exact_grid():
     assert exact.cv_scores_.max() - np.nanmax(fast.cv_scores_) < 0.005
 
 
-def test_small_strengths_are_tried_where_the_smallest_other_wins():
+def test_small_strengths_are_tried_where_the_smallest_other_wins(monkeypatch):
+    monkeypatch.setattr(_ridge, "SMALL", 300)
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (1002, 2))
+    X = rng.uniform(-1, 1, (500, 2))
     y = (np.sin(9 * X[:, 0]) > X[:, 1]).astype(int) + 2 * (X[:, 0] > 0.3)
     model = ULDMClassifier(alpha=[1e-10, 1e-6, 1e-1], gamma=2.0, random_state=0).fit(X, y)
     assert not np.isnan(model.cv_scores_).any()

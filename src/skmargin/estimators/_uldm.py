@@ -96,7 +96,7 @@ class ULDMClassifier(RidgeMachines):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = ULDMClassifier(alpha=[1e-6, 1e-4, 1e-2], gamma=[0.1, 1.0]).fit(X, y)
     >>> model.alpha_, model.gamma_
-    (0.0001, 0.1)
+    (0.01, 0.1)
     >>> float(round(model.cv_scores_.max(), 3))
     0.98
     """
