@@ -41,13 +41,11 @@ class SampleView {
         const double* a = s_.alpha + i * s_.k;
         const double own = f[y * s_.ld] + shift[y];
         product = 0;
-        int32_t j = 0;
-        for (int32_t l = 0; l < s_.k; ++l) {
-            if (l == y) continue;
+        for (int32_t l = 0, j = 0; l < s_.k; ++l) {
             d[j] = own - (f[l * s_.ld] + shift[l]);
             alpha[j] = a[l];
-            product += d[j] * alpha[j];
-            ++j;
+            product += d[j] * a[l];  // a is zero at the own class
+            j += l != y;             // which the next rival overwrites
         }
         value = loss_.value(i, d.data(), m);
         dual = loss_.dual(i, alpha.data(), m);

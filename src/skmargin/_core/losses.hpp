@@ -40,7 +40,21 @@ inline void clip_to_sum(const double* v, int32_t m, double u, double U, double* 
     }
     double nu = 0;
     uint32_t pick = 0x9E3779B9u;
-    for (bool first = true;; first = false) {
+    const bool capped = u < hi;
+    // Where no number can reach u: the largest one alone gives v - nu <= min(nu, U), a start left of the root, and from
+    // the left Newton steps on a convex function rise to the root.
+    if (!capped)
+        for (double next = std::max(0.5 * hi, hi - U); next > nu;) {
+            nu = next;
+            double free = 0, n = 0;
+            for (int32_t j = 0; j < m; ++j) {
+                free += v[j] > nu ? v[j] : 0.0;
+                n += v[j] > nu ? 1.0 : 0.0;
+            }
+            next = free / (1 + n);
+            if (next > U) next = n > 0 ? (free - U) / n : nu;
+        }
+    for (bool first = true; capped; first = false) {
         double free = 0, full = 0, held = 0;
         int32_t n = 0;
         // The first set is "all rivals free", the cheapest guess; afterwards the set that nu itself gives.
