@@ -3,3 +3,7 @@
 from skmargin._core import _ext
 
 __all__ = ["_ext"]
+
+
+def checkpoint() -> None:
+    """Called by long loops of the core: an exception that was sent to their thread is raised here."""

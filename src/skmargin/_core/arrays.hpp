@@ -24,10 +24,12 @@ nb::object to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape
     return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape, owner));
 }
 
-// Ctrl-C: signal handlers only run when the interpreter lock is held.
+// Ctrl-C: signal handlers only run when the interpreter lock is held, and only in the main thread.  Other threads are
+// stopped by an exception sent to them (PyThreadState_SetAsyncExc), which is raised where Python code runs.
 inline void ask_python() {
     nb::gil_scoped_acquire lock;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    nb::module_::import_("skmargin._core").attr("checkpoint")();
 }
 
 // Duals as the driver keeps them: CSR arrays (row starts, rivals, numbers).

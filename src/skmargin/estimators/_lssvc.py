@@ -97,6 +97,7 @@ class LSSVC(RidgeMachines):
     0.973
     """
 
+    _strength_name = "C"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **RidgeMachines._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="neither"), "array-like"],

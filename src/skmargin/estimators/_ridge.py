@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from copy import copy
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import check_cv
@@ -14,7 +16,14 @@ from sklearn.utils.validation import _num_samples
 from ..kernels.gram import base_matrix, kernel_from_base
 from ..solvers.linear_system import Machine, Solution, scale
 from ..solvers.pairwise import Duel, over_threads
-from ..solvers.ridge_direct import iterate_features, iterate_kernel, solve_features, solve_kernel
+from ..solvers.ridge_direct import (
+    iterate_features,
+    iterate_kernel,
+    solutions_features,
+    solutions_kernel,
+    solve_features,
+    solve_kernel,
+)
 from ..solvers.ridge_search import Task, best_candidate, full_search, held_out_accuracy, screened_search
 from ..solvers.sources import Features, Source, submatrix
 from ._pairwise import PairwiseMachines, Prepared
@@ -25,6 +34,8 @@ SHARED = ("rbf", "laplacian", "poly", "sigmoid")  # kernels whose widths share a
 
 class RidgeMachines(PairwiseMachines):
     """Least-squares machines; a subclass names the `Machine` and its strengths."""
+
+    _strength_name: ClassVar[str]  # the parameter whose values share one factorisation
 
     @abstractmethod
     def _machine(self) -> Machine: ...
@@ -50,16 +61,24 @@ class RidgeMachines(PairwiseMachines):
             del self.cv_scores_  # of an earlier fit
         if np.ndim(self.gamma) or len(strengths) > 1:
             prepared, chosen = self._select(prepared, machine, strengths, n_given)
-        self._publish_strength(chosen)
         s = float(strengths[chosen])
         weight = prepared.problem.weight
-        self.n_iter_, reached, self.objective_, self.dual_gap_ = 1, 0.0, 0.0, None
 
         def work(duel: Duel) -> tuple[Solution, int, float]:
             return self._solve(prepared.source, duel, weight[duel.rows], machine, s, prepared.iterative)
 
+        return self._publish_solutions(prepared, machine, over_threads(work, prepared.duels, self.n_jobs), chosen)
+
+    def _publish_solutions(
+        self, prepared: Prepared, machine: Machine, solved: Iterable[tuple[Solution, int, float]], chosen: int
+    ) -> Any:
+        """Fitted attributes from the solutions of the duels for one of the strengths."""
+        self._publish_strength(chosen)
+        s = float(self._strengths()[chosen])
+        reached, self.objective_, self.dual_gap_ = 0.0, 0.0, None
+        self.n_iter_ = 1
         coef, intercept = [], []
-        for solution, n_iter, one_reached in over_threads(work, prepared.duels, self.n_jobs):
+        for solution, n_iter, one_reached in solved:
             self.objective_ += self._objective(solution, s)
             fitted = scale(solution) if machine.normalised else solution
             coef.append(fitted.coef)
@@ -69,6 +88,40 @@ class RidgeMachines(PairwiseMachines):
         if reached > 0:
             self._warn_not_converged(reached, "relative gradient")
         return self
+
+    def _fit_path(self, X: Any, y: Any, sample_weight: Any, values: Iterable[Any]) -> Callable[[Any], Any]:
+        """Fits for several values of the strength from one factorisation of each duel: a function of the value."""
+        name = self._strength_name
+        machine = self._machine()
+        models = {value: copy(self).set_params(**{name: value}) for value in values}
+        number: dict[Any, int] = {}  # of the values that the path gives; 0 and what is not allowed are left to `fit`
+        strengths = []
+        for value, model in models.items():
+            if value > 0 and np.isfinite(value):
+                number[value] = len(strengths)
+                strengths.append(float(model._strengths()[0]))
+        prepared = self._prepare(X, y, sample_weight, machine.penalty)
+        weight, source, positive = prepared.problem.weight, prepared.source, np.array(strengths)
+        if prepared.iterative or not strengths:
+            return lambda value: models[value].fit(X, y, sample_weight)
+
+        def work(duel: Duel) -> list[Solution]:
+            task = (weight[duel.rows], duel.Y, machine, positive)
+            if isinstance(source, Features):
+                return solutions_features(source.rows(duel.rows), *task)
+            return solutions_kernel(source.square(duel.rows), *task)
+
+        solutions = over_threads(work, prepared.duels, self.n_jobs)
+
+        def fitted(value: Any) -> Any:
+            if value not in number:
+                return models[value].fit(X, y, sample_weight)
+            model = copy(self).set_params(**{name: value})
+            model._validate_params()
+            solved = [(of_duel[number[value]], 1, 0.0) for of_duel in solutions]
+            return model._publish_solutions(prepared, machine, solved, 0)
+
+        return fitted
 
     def _solve(
         self, source: Source, duel: Duel, weight: np.ndarray, machine: Machine, s: float, iterative: bool
@@ -124,7 +177,7 @@ class RidgeMachines(PairwiseMachines):
     def _search_kernel(self, X: Any, gammas: list[float], task: Task, strengths: np.ndarray) -> np.ndarray:
         exact = self.search == "exact" or X.shape[0] <= SMALL
         base = base_matrix(X, None, self.kernel, np.float64 if exact else np.float32)
-        room = np.empty_like(base)
+        room = np.empty_like(base) if len(gammas) > 1 else base
 
         def kernel_of(g: int, dtype: type) -> Source:
             out = room if dtype == base.dtype else None

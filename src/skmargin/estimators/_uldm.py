@@ -101,6 +101,7 @@ class ULDMClassifier(RidgeMachines):
     0.98
     """
 
+    _strength_name = "alpha"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **RidgeMachines._parameter_constraints,
         "alpha": [Interval(Real, 0.0, None, closed="left"), "array-like"],

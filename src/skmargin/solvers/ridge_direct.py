@@ -46,7 +46,9 @@ def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Mach
             return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
         root = np.sqrt(weight)  # columns: basis points as often as their rows
         K *= root
-        solution = _normal_equations(K, machine.weights(weight), Y, machine, s)
+        p = np.sqrt(machine.weights(weight))
+        K *= p[:, None]
+        solution = _normal_equations(K, p, Y, machine, s)
         return solution._replace(coef=root[:, None] * solution.coef)
     if s < 1e-12 * largest:
         return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
@@ -77,7 +79,7 @@ def solve_features(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine
             )
         return path.solution(s)
     if n > N:
-        return _normal_equations(Phi, weight, Y, machine, s)
+        return _normal_equations(scale_rows(Phi, root), root, Y, machine, s)
     A = scale_rows(Phi, root)
     M = dense(A @ A.T)
     M[np.diag_indices_from(M)] += s
@@ -85,27 +87,46 @@ def solve_features(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine
     return Solution(np.asarray(A.T @ u), b, residual)
 
 
-def _normal_equations(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:
-    N = Phi.shape[1]
-    Y = Y.reshape(len(weight), -1)
+def solutions_kernel(
+    K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
+) -> list[Solution]:
+    """Solutions for several positive strengths on a full symmetric kernel matrix, which is overwritten."""
+    path = RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine)
+    return [path.solution(s) for s in strengths]
+
+
+def solutions_features(
+    Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
+) -> list[Solution]:
+    """Solutions for several positive strengths on explicit features, dense or sparse."""
+    path = RidgePath(spectrum_of_features(Phi, weight, machine, float(strengths.min())), Y, machine)
+    return [path.solution(s) for s in strengths]
+
+
+def _normal_equations(A: Any, root: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:
+    """Solution from A = sqrt(p) Phi and sqrt(p); besides A one matrix of N x N numbers is made."""
+    N = A.shape[1]
+    y = root[:, None] * Y.reshape(len(root), -1)
     with_bias = machine.bias != "none"
-    A = scale_rows(Phi, np.sqrt(weight))
     S = np.empty((N + with_bias, N + with_bias))
-    S[:N, :N] = dense(A.T @ A)
-    h = np.empty((N + with_bias, Y.shape[1]))
-    h[:N] = Phi.T @ (weight[:, None] * Y)
+    if sparse.issparse(A):
+        S[:N, :N] = dense(A.T @ A)
+    else:
+        np.matmul(A.T, A, out=S[:N, :N])
     S[np.arange(N), np.arange(N)] += s
+    h = np.empty((N + with_bias, y.shape[1]))
+    h[:N] = A.T @ y
     if with_bias:
-        S[:N, N] = S[N, :N] = Phi.T @ weight
-        S[N, N] = weight.sum() + (s if machine.bias == "penalised" else 0)
-        h[N] = weight @ Y
-    del A
-    r = linalg.solve(S, h, assume_a="pos", overwrite_a=True, check_finite=False)
-    coef, b = r[:N], r[N] if with_bias else np.zeros(Y.shape[1])
-    f = np.asarray(Phi @ coef) + b
+        S[:N, N] = S[N, :N] = A.T @ root
+        S[N, N] = root @ root + (s if machine.bias == "penalised" else 0)
+        h[N] = root @ y
+    factor = linalg.cho_factor(S.T, lower=True, overwrite_a=True, check_finite=False)  # .T: Fortran order, no copy
+    r = linalg.cho_solve(factor, h, overwrite_b=True, check_finite=False)
+    coef, b = r[:N], r[N] if with_bias else np.zeros(y.shape[1])
     # 1 - h'r as a sum of squares (r minimises): no cancellation where the fit is nearly perfect
+    rest = y - np.asarray(A @ coef) - root[:, None] * b
     penalty = s * (np.einsum("ij,ij->j", coef, coef) + (b**2 if machine.bias == "penalised" else 0))
-    return Solution(coef, b, weight @ (Y - f) ** 2 + penalty)
+    return Solution(coef, b, np.einsum("ij,ij->j", rest, rest) + penalty)
 
 
 def _dual(
@@ -114,7 +135,7 @@ def _dual(
     """``(M + q q'/beta) u = y~`` with M already shifted by s; M is overwritten."""
     y = root[:, None] * Y.reshape(len(root), -1)
     try:
-        factor = linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+        factor = linalg.cho_factor(M.T, lower=True, overwrite_a=True, check_finite=False)  # .T: no copy
     except linalg.LinAlgError as error:
         raise ValueError(
             f"The system is singular or the kernel is not positive semi-definite ({error}): use a smaller C, or a "

@@ -1,0 +1,60 @@
+"""The order of a search: candidates that differ in one parameter only form a chain, strongest penalty first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+from joblib import hash as content_hash
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+# Parameters along which one solution is a good start for the next; the first that varies makes the chains.
+PATH = ("C", "alpha", "p", "theta", "mu", "gamma")
+FALLING = frozenset({"alpha"})  # the penalty is weaker where the value is smaller
+
+
+class Chain(NamedTuple):
+    """Numbers of the candidates in the order of their fits, and the parameter in which they differ (None: none)."""
+
+    candidates: list[int]
+    parameter: str | None
+
+
+def prefix_of(estimator: BaseEstimator) -> str:
+    """What comes before the names of the classifier's parameters: the name of the last step of a pipeline."""
+    return f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+
+
+def in_path_order(parameter: str, values: Iterable[Any]) -> list[int]:
+    """Positions of the values from the strongest penalty to the weakest."""
+    values = list(values)
+    return sorted(range(len(values)), key=values.__getitem__, reverse=parameter.rpartition("__")[2] in FALLING)
+
+
+def chains(candidates: Sequence[dict[str, Any]], prefix: str) -> list[Chain]:
+    """Split the candidates into chains."""
+    parameter = next((prefix + name for name in PATH if _varies(prefix + name, candidates)), None)
+    groups: dict[Any, list[int]] = {}
+    for number, candidate in enumerate(candidates):
+        on_path = parameter is not None and _is_number(candidate.get(parameter))
+        rest = {name: value for name, value in candidate.items() if not on_path or name != parameter}
+        key = content_hash(sorted(rest.items(), key=lambda item: item[0])) if on_path else number
+        groups.setdefault(key, []).append(number)
+    out = []
+    for numbers in groups.values():
+        if parameter is None or len(numbers) == 1:
+            out.append(Chain(numbers, None))
+        else:
+            order = in_path_order(parameter, [candidates[c][parameter] for c in numbers])
+            out.append(Chain([numbers[i] for i in order], parameter))
+    return out
+
+
+def _varies(name: str, candidates: Sequence[dict[str, Any]]) -> bool:
+    return len({c[name] for c in candidates if _is_number(c.get(name))}) > 1
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -1,0 +1,187 @@
+"""Fits and scores of a search: one task is one chain of candidates on one fold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from traceback import format_exc
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
+from sklearn.model_selection._validation import _score
+from sklearn.utils.validation import _num_samples
+
+from ._chains import Chain, prefix_of
+from ._folds import Fold, Rows, shares_gram
+from ._path import WarmPath
+from ._pipelines import is_split
+
+
+class Evaluation:
+    """Candidates, folds and how to score them; ``results[candidate][fold]`` is filled as the fits finish."""
+
+    def __init__(
+        self,
+        search: Any,
+        candidates: Sequence[dict[str, Any]],
+        folds: Sequence[Fold],
+        scorer: Any,
+        contexts: Sequence[Any] | None,
+    ) -> None:
+        self.search, self.candidates, self.folds, self.scorer, self.contexts = (
+            search,
+            candidates,
+            folds,
+            scorer,
+            contexts,
+        )
+        self.results: list[list[dict[str, Any] | None]] = [[None] * len(folds) for _ in candidates]
+        self.error_score = search.error_score
+        # Scorers of scikit-learn see predictions only; a function of the user's may look into the estimator it is given.
+        parts = list(scorer._scorers.values()) if isinstance(scorer, _MultimetricScorer) else [scorer]
+        self.shares = all(isinstance(part, (_BaseScorer, _PassthroughScorer)) for part in parts)
+
+    # -- one task -----------------------------------------------------------------------------------------------------
+
+    def run(self, chain: Chain, fold_number: int) -> None:
+        """Fit and score the candidates of a chain on one fold."""
+        fold = self.folds[fold_number]
+        try:
+            fold.enter()
+            template = clone(self.search.estimator).set_params(
+                **clone(self.candidates[chain.candidates[0]], safe=False)
+            )
+            apart = self.shares and is_split(template)
+            classifier = template.steps[-1][1] if apart else template
+            parameter = chain.parameter
+            if parameter is not None and apart:
+                parameter = parameter[len(prefix_of(template)) :]
+            values = [self.candidates[c][chain.parameter] if chain.parameter else None for c in chain.candidates]
+            path = WarmPath(classifier, parameter, values)
+            made: dict[Any, Rows] = {}
+            for candidate, value in zip(chain.candidates, values, strict=True):
+                result = self._fit_and_score(
+                    template, apart, path, value, fold, made, self._context(candidate, fold_number)
+                )
+                self.results[candidate][fold_number] = result
+        finally:
+            fold.leave()
+        if self.search.verbose:
+            self._say(chain, fold_number)
+
+    def _fit_and_score(
+        self, template: Any, apart: bool, path: WarmPath, value: Any, fold: Fold, made: dict[Any, Rows], context: Any
+    ) -> dict[str, Any]:
+        result: dict[str, Any] = {"fit_error": None, "n_test_samples": _num_samples(fold.X_test)}
+        start = time.perf_counter()
+        with self._reported(context, path, fold):
+            try:
+                rows = fold.rows_behind(template) if apart else fold.rows()
+                model, rows = self._fit(path, value, rows, fold, made)
+            except Exception:
+                if self.error_score == "raise":
+                    raise
+                result["fit_error"] = format_exc()
+                result["fit_time"], result["score_time"] = time.perf_counter() - start, 0.0
+                result["test_scores"] = result["train_scores"] = self._failed()
+                return result
+            result["fit_time"] = time.perf_counter() - start
+            start = time.perf_counter()
+            result["test_scores"] = self._score(model, rows.test, fold.y_test, fold.score_params_test)
+            result["score_time"] = time.perf_counter() - start
+            if self.search.return_train_score:
+                result["train_scores"] = self._score(model, rows.train, fold.y_train, fold.score_params_train)
+        return result
+
+    def _fit(self, path: WarmPath, value: Any, rows: Rows, fold: Fold, made: dict[Any, Rows]) -> tuple[Any, Rows]:
+        """Fit for one value; where candidates share a kernel, on its matrix."""
+        model = path.classifier
+        if self.shares and len(self.candidates) > 1 and shares_gram(model, _num_samples(rows.train)):
+            if path.parameter in ("gamma", "degree", "coef0"):
+                model.set_params(**{path.parameter: value})
+                made.clear()
+            if "gram" not in made:
+                made["gram"] = rows._replace(**dict(zip(("train", "test"), fold.gram(model, rows), strict=True)))
+            rows = made["gram"]
+            model.set_params(kernel="precomputed")
+        elif "gram" in made:
+            rows = made["gram"]
+        return path.fit(value, rows.train, fold.y_train, rows.fit_params), rows
+
+    def _score(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+        return _score(model, X, y, self.scorer, params, self.error_score)
+
+    def _failed(self) -> Any:
+        if isinstance(self.scorer, _MultimetricScorer):
+            return dict.fromkeys(self.scorer._scorers, self.error_score)
+        return self.error_score
+
+    # -- progress -----------------------------------------------------------------------------------------------------
+
+    def _context(self, candidate: int, fold_number: int) -> Any:
+        return None if self.contexts is None else self.contexts[candidate * len(self.folds) + fold_number]
+
+    @contextmanager
+    def _reported(self, context: Any, path: WarmPath, fold: Fold) -> Iterator[None]:
+        """Tell the callbacks (scikit-learn 1.9 and later) of one fit."""
+        if context is None:
+            yield
+            return
+        weight = fold.fit_params.get("sample_weight")
+        about = {"estimator": self.search, "X": fold.X_train, "y": fold.y_train}
+        about["metadata"] = None if weight is None else {"sample_weight": weight}
+        try:
+            if path.closed_form:  # not one fit a candidate
+                context.call_on_fit_task_begin(**about)
+                yield
+            else:
+                with context.propagate_callback_context(path.classifier):
+                    context.call_on_fit_task_begin(**about)
+                    yield
+        finally:
+            context.call_on_fit_task_end(**about)
+
+    def _say(self, chain: Chain, fold_number: int) -> None:
+        done = sum(result is not None for of_candidate in self.results for result in of_candidate)
+        total = len(self.candidates) * len(self.folds)
+        print(
+            f"[{type(self.search).__name__}] {done}/{total} fits: fold {fold_number + 1} of {len(self.folds)}, "
+            f"{len(chain.candidates)} candidates along {chain.parameter}"
+        )
+
+    # -- what came out ------------------------------------------------------------------------------------------------
+
+    def complete(self) -> list[dict[str, Any]]:
+        """All results, candidate by candidate; nan where a fit was not done."""
+        known = next((r for of_candidate in self.results for r in of_candidate if r is not None), None)
+        scores = np.nan if known is None else known["test_scores"]
+        nothing = dict.fromkeys(scores, np.nan) if isinstance(scores, dict) else np.nan
+        empty = {
+            "fit_error": None,
+            "n_test_samples": 0,
+            "fit_time": np.nan,
+            "score_time": np.nan,
+            "test_scores": nothing,
+            "train_scores": nothing,
+        }
+        if not self.search.return_train_score:
+            del empty["train_scores"]
+        out = [
+            empty if r is None else {key: r[key] for key in empty}
+            for of_candidate in self.results
+            for r in of_candidate
+        ]
+        return out
+
+    def score_table(self, metric: str) -> np.ndarray:
+        """Scores ``(candidates, folds)`` of one metric, nan where a fit was not done."""
+        table = np.full((len(self.candidates), len(self.folds)), np.nan)
+        for c, of_candidate in enumerate(self.results):
+            for f, result in enumerate(of_candidate):
+                if result is not None:
+                    scores = result["test_scores"]
+                    table[c, f] = scores[metric] if isinstance(scores, dict) else scores
+        return table

@@ -1,0 +1,73 @@
+"""Tasks on threads that Ctrl-C stops.
+
+Threads share every array.  Signals reach the main thread only, so the workers are stopped by an exception that is sent
+to them: it is raised at their next line of Python, and loops of the core pass such a line every 50 ms.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+
+from sklearn import config_context, get_config
+from threadpoolctl import threadpool_limits
+
+GRACE = 0.3  # seconds that stopped workers get; one inside a long call of LAPACK ends by itself, after that call
+
+
+def run(tasks: Iterable[Callable[[], None]], n_threads: int) -> None:
+    """Run all tasks; the first exception, or Ctrl-C, stops the others and is raised."""
+    tasks = list(tasks)
+    if min(n_threads, len(tasks)) <= 1:
+        for task in tasks:
+            task()
+        return
+    workers = _Workers()
+    with threadpool_limits(limits=1):
+        pool = ThreadPoolExecutor(n_threads, thread_name_prefix="skmargin")
+        futures = {pool.submit(workers.call, task) for task in tasks}
+        try:
+            _wait(futures)
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            workers.stop()
+            wait(futures, timeout=GRACE)
+            raise
+        finally:
+            pool.shutdown(wait=False)
+
+
+def _wait(futures: set[Future[None]]) -> None:
+    while futures:
+        # A wait without a limit cannot be interrupted on Windows.
+        done, futures = wait(futures, timeout=0.1, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+
+
+class _Workers:
+    """The threads that are inside a task."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._busy: set[int] = set()
+        self._config = get_config()  # scikit-learn's settings belong to a thread
+
+    def call(self, task: Callable[[], None]) -> None:
+        me = threading.get_ident()
+        try:
+            with self._lock:
+                self._busy.add(me)
+            with config_context(**self._config):
+                task()
+        finally:
+            with self._lock:  # held while exceptions are sent: none reaches a thread that has left
+                self._busy.discard(me)
+
+    def stop(self) -> None:
+        with self._lock:
+            for thread in self._busy:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
