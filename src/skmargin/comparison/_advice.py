@@ -1,0 +1,57 @@
+"""The plain words for what to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..report import ModelResult
+
+LEVEL = 0.05
+
+
+def advise(ranked: Sequence[ModelResult]) -> list[str]:
+    r"""Say in a few sentences which model to choose.
+
+    Parameters
+    ----------
+    ranked : sequence of ModelResult
+        As `skmargin.report.rank_models` gives them, with the scores of the folds.
+
+    Returns
+    -------
+    sentences : list of str
+
+    Examples
+    --------
+    >>> from skmargin.comparison import advise
+    >>> from skmargin.report import ModelResult, rank_models
+    >>> a = ModelResult("a", fold_scores=[0.95, 0.96, 0.97], fit_time=2.0)
+    >>> b = ModelResult("b", fold_scores=[0.71, 0.75, 0.73], fit_time=1.0)
+    >>> print(*advise(rank_models([b, a])), sep="\n")
+    Choose a: 96.0 % of new samples right (± 1.0 over 3 folds).
+    It is clearly better than every other model (p < 0.05).
+    """
+    best = ranked[0]
+    right = f"{100 * np.mean(best.fold_scores):.1f} % of new samples right"
+    right += f" (± {100 * np.std(best.fold_scores, ddof=1):.1f} over {len(best.fold_scores)} folds)"
+    equal = [model for model in ranked[1:] if model.p_value is not None and model.p_value >= LEVEL]
+    if not equal:
+        words = [f"Choose {best.name}: {right}."]
+        if len(ranked) > 1:
+            words.append(f"It is clearly better than every other model (p < {LEVEL}).")
+        return words
+    words = [f"{best.name} is first: {right}."]
+    names = ", ".join(model.name for model in equal[:4]) + (f" and {len(equal) - 4} more" if len(equal) > 4 else "")
+    words.append(f"The folds show no clear difference from {names} (p >= {LEVEL}).")
+    group = [best, *equal]
+    fastest = min(group, key=lambda model: model.fit_time or 0.0)
+    if fastest is best:
+        words.append(f"Choose {best.name}: of these it is also the fastest to fit.")
+    else:
+        words.append(f"Choose {best.name} for accuracy, or {fastest.name}, which of these is the fastest to fit.")
+    worse = len(ranked) - len(group)
+    if worse:
+        words.append(f"The other {worse} {'model is' if worse == 1 else 'models are'} clearly worse (p < {LEVEL}).")
+    return words

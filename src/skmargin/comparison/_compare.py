@@ -1,0 +1,238 @@
+"""Nested cross-validation of several models on the same folds, kept in a file so that it can be continued.
+
+The outer folds give the scores; the parameters are chosen on the training part of each by cross-validation of its own,
+so that no score has seen its test samples.  After each fold of each model the state is written, whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from joblib import parallel_config
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
+
+import skmargin
+
+from .._files import atomic_write
+from ..datasets import Dataset
+from ..report import ModelResult, Results, rank_models, summarize_dataset, summarize_model
+from ._models import Model, tuned
+
+FORMAT, VERSION = "skmargin-comparison", 1
+INNER_FOLDS = 3
+
+
+class ComparisonError(ValueError):
+    """The models cannot be compared, or the comparison not continued; the message says why."""
+
+
+@dataclass
+class Fold:
+    """One model on one fold: accuracy, seconds for one fit with the chosen parameters and for predicting the fold."""
+
+    score: float
+    fit_time: float
+    predict_time: float
+    params: dict[str, Any]
+    converged: bool
+
+
+class Comparison:
+    """Models, tuned and scored on the same folds.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows and labels.
+    models : sequence of Model
+        Who takes part.
+    cv : int, default=5
+        Number of outer folds.
+    seed : int, default=0
+        Of the folds.
+    n_jobs : int, default=None
+        Threads for the search of parameters.
+    store : path, default=None
+        File that keeps the state; one that is there already is continued.
+
+    Examples
+    --------
+    >>> from skmargin.comparison import Comparison, models
+    >>> from skmargin.datasets import load_dataset
+    >>> known = models()
+    >>> comparison = Comparison(load_dataset("iris"), [known["crammer-singer"], known["rbf-svm"]], cv=3)
+    >>> for name in comparison.run():
+    ...     pass
+    >>> [len(model.fold_scores) for model in comparison.ranked()]
+    [3, 3]
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        models: Sequence[Model],
+        *,
+        cv: int = 5,
+        seed: int = 0,
+        n_jobs: int | None = None,
+        store: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.data, self.models, self.cv, self.seed, self.n_jobs = data, list(models), cv, seed, n_jobs
+        self.store = None if store is None else Path(store)
+        y = _check_labels(data, cv)
+        self.splits = list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
+        self.summary = summarize_dataset(data.name, data.X, data.y, data.feature_names)
+        self.folds: dict[str, list[Fold]] = {model.name: [] for model in self.models}
+        self.details: dict[str, ModelResult] = {}  # of the first fold, for the report
+        self.errors: dict[str, str] = {}
+        self.settings = {} if self.store is None else self._settings()
+        if self.store is not None and self.store.exists():
+            self._continue()
+
+    def run(self) -> Iterator[str]:
+        """Do all that is left; yields the name of the model after each of its folds."""
+        for model in self.models:
+            while len(self.folds[model.name]) < self.cv:
+                try:
+                    self._fold(model, len(self.folds[model.name]))
+                except Exception as error:  # one model that cannot cope must not cost the others their results
+                    self.errors[model.name] = f"{type(error).__name__}: {error}"
+                    yield model.name
+                    break
+                self._save()
+                yield model.name
+
+    def ranked(self) -> list[ModelResult]:
+        """The models that went through all folds, the best first, each compared with the best."""
+        found = []
+        for model in self.models:
+            folds = self.folds[model.name]
+            if len(folds) == self.cv:
+                result = self.details[model.name]
+                result.fold_scores = [fold.score for fold in folds]
+                result.fit_time = float(np.mean([fold.fit_time for fold in folds]))
+                result.predict_time = float(np.mean([fold.predict_time for fold in folds]))
+                found.append(result)
+        return rank_models(found) if found else []
+
+    def results(self, command: str, versions: dict[str, str], created: str) -> Results:
+        """The content of the report."""
+        return Results(f"Comparison on {self.data.name}", self.summary, self.ranked(), command, versions, created)
+
+    def _fold(self, model: Model, number: int) -> None:
+        train, test = self.splits[number]
+        X, y = self.data.X, self.data.y
+        assert y is not None
+        smallest = np.unique(y[train], return_counts=True)[1].min()
+        inner = int(min(INNER_FOLDS, smallest))
+        search = tuned(model, X, cv=inner, seed=self.seed, n_jobs=self.n_jobs)
+        with warnings.catch_warnings(record=True) as caught, parallel_config("threading"):
+            warnings.simplefilter("always")
+            search.fit(X[train], y[train])
+            start = time.perf_counter()
+            predicted = search.predict(X[test])
+            predict_time = time.perf_counter() - start
+        converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+        params = {key.removeprefix("model__"): value for key, value in search.best_params_.items()}
+        score = float(np.mean(predicted == y[test]))
+        if number == 0:
+            part = {"X_train": X[train], "y_train": y[train], "rows": test}
+            best = search.best_estimator_
+            self.details[model.name] = summarize_model(model.name, best, X[test], y[test], self.summary, **part)
+        self.folds[model.name].append(Fold(score, float(search.refit_time_), predict_time, params, converged))
+
+    def _settings(self) -> dict[str, Any]:
+        """What must be the same for old results to count."""
+        digest = hashlib.sha256()
+        X = self.data.X
+        for part in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,):
+            digest.update(np.ascontiguousarray(part).data)
+        digest.update("\n".join(map(repr, np.asarray(self.data.y).tolist())).encode("utf-8", "surrogatepass"))
+        return {
+            "data": digest.hexdigest(),
+            "cv": self.cv,
+            "seed": self.seed,
+            "skmargin": skmargin.__version__,
+            "scikit-learn": sklearn.__version__,
+        }
+
+    def _save(self) -> None:
+        if self.store is None:
+            return
+        state = {
+            "format": FORMAT,
+            "format_version": VERSION,
+            "settings": self.settings,
+            "models": {
+                model.name: {
+                    "definition": _definition(model),
+                    "folds": [asdict(fold) for fold in self.folds[model.name]],
+                    "details": asdict(self.details[model.name]),
+                }
+                for model in self.models
+                if self.folds[model.name]
+            },
+        }
+        with atomic_write(self.store) as file:
+            file.write(json.dumps(state).encode())
+
+    def _continue(self) -> None:
+        """Take over what the file holds of our models, if it was made from the same data in the same way."""
+        path = self.store
+        assert path is not None
+        try:
+            state = json.loads(path.read_bytes())
+            if state["format"] != FORMAT or state["format_version"] != VERSION:
+                raise ValueError("another format")
+            ours, theirs = self.settings, state["settings"]
+            different = [name for name in ours if theirs[name] != ours[name]]
+            if different:
+                raise ComparisonError(
+                    f"{path}: belongs to another comparison ({', '.join(different)} differ). "
+                    "Name a new file, or remove this one."
+                )
+            for model in self.models:
+                entry = state["models"].get(model.name)
+                if entry is not None and entry["definition"] == _definition(model):
+                    folds = [Fold(**fold) for fold in entry["folds"]]
+                    details = Results.from_dict(
+                        {"title": "", "dataset": asdict(self.summary), "models": [entry["details"]]}
+                    )
+                    self.folds[model.name], self.details[model.name] = folds[: self.cv], details.models[0]
+        except ComparisonError:
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            raise ComparisonError(f"{path}: is not a file of an interrupted comparison, or it is damaged.") from None
+
+
+def _definition(model: Model) -> str:
+    return f"{model.estimator!r} {model.grid!r}"
+
+
+def _check_labels(data: Dataset, cv: int) -> np.ndarray:
+    """The labels, if each class has samples for all folds and for choosing parameters inside them."""
+    if data.y is None:
+        raise ComparisonError(f"{data.name}: the data have no labels.")
+    classes, counts = np.unique(data.y, return_counts=True)
+    if len(classes) < 2:
+        raise ComparisonError(f"{data.name}: there is only one class, {str(classes[0])!r}; at least two are needed.")
+    needed = max(cv, 4 if cv == 2 else 3)
+    if counts.min() < needed:
+        rare, n = str(classes[counts.argmin()]), counts.min()
+        raise ComparisonError(
+            f"{data.name}: class {rare!r} has only {n} {'sample' if n == 1 else 'samples'}, {needed} are needed for "
+            f"{cv} folds. Remove the class, or use fewer folds (--cv)."
+        )
+    return data.y
