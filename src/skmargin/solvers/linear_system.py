@@ -65,12 +65,13 @@ class Solution(NamedTuple):
 
 @dataclass(frozen=True)
 class Spectrum:
-    """``M = U diag(lam) U'`` and the way back from its coordinates to coefficients, ``V diag(gain)``."""
+    """``M = U diag(lam) U'`` and the way back from its coordinates to coefficients, ``diag(back) V diag(gain)``."""
 
     U: np.ndarray
     lam: np.ndarray
     V: np.ndarray
     gain: np.ndarray
+    back: np.ndarray
     root: np.ndarray  # square roots of the weights
     complete: bool  # U is square
 
@@ -100,9 +101,9 @@ def spectrum_of_kernel(K: np.ndarray, weight: np.ndarray, machine: Machine) -> S
                 f"The kernel matrix is not positive semi-definite (smallest eigenvalue {w[0]:.2e}, largest "
                 f"{w[-1]:.2e}): a machine penalised by the kernel norm needs such a kernel."
             )
-        return Spectrum(Q, np.maximum(w, 0), Q * raw[:, None], np.ones_like(w), root, True)
+        return Spectrum(Q, np.maximum(w, 0), Q, np.ones_like(w), raw, root, True)
     gain = w * (root[0] / raw[0])
-    return Spectrum(Q, gain**2, Q * raw[:, None], gain, root, True)
+    return Spectrum(Q, gain**2, Q, gain, raw, root, True)
 
 
 def spectrum_of_features(Phi: Any, weight: np.ndarray, machine: Machine, smallest: float) -> Spectrum:
@@ -127,7 +128,7 @@ def spectrum_of_features(Phi: Any, weight: np.ndarray, machine: Machine, smalles
         U, sv, Vt = linalg.svd(dense(A), full_matrices=False, check_finite=False)
         kept = sv > 1e-15 * max(n, N) * max(sv[0], 1e-300)
         U, sv, V = U[:, kept], sv[kept], Vt[kept].T
-    return Spectrum(U, sv**2, V, sv, root, U.shape[1] == n)
+    return Spectrum(U, sv**2, V, sv, np.ones(N), root, U.shape[1] == n)
 
 
 class RidgePath:
@@ -163,8 +164,12 @@ class RidgePath:
     def solution(self, s: float) -> Solution:
         """Coefficients, intercepts and ``1 - h'r`` for the strength ``s``, not scaled."""
         _, b, _, residual = self._shrunk(s)
-        inner = self.spectrum.gain / (self.spectrum.lam + self.ty.dtype.type(s))  # a float64 number would widen it
-        return Solution(self.spectrum.V @ (inner[:, None] * (self.ty - self.tq[:, None] * b)), b, residual)
+        return Solution(self._coefficients(self.ty, b, s), b, residual)
+
+    def _coefficients(self, ty: np.ndarray, b: np.ndarray, s: float) -> np.ndarray:
+        spectrum = self.spectrum
+        inner = spectrum.gain / (spectrum.lam + self.ty.dtype.type(s))  # a float64 number would widen it
+        return spectrum.back[:, None] * (spectrum.V @ (inner[:, None] * (ty - self.tq[:, None] * b)))
 
     def leave_one_out(self, s: float) -> np.ndarray:
         """Scores ``(n, m)`` of every row by the machine fitted without it."""
@@ -210,9 +215,7 @@ class RidgePath:
             else:
                 rest = self.q_rest @ self.y_rest - self.q_rest[rows] @ t
                 b = ((e * self.tq) @ ty + rest) / den
-            inner = self.spectrum.gain / (self.spectrum.lam + s_fold)
-            coef = self.spectrum.V @ (inner[:, None] * (ty - self.tq[:, None] * b))
-            machines.append(Solution(coef * factor, b * factor, residual))
+            machines.append(Solution(self._coefficients(ty, b, s_fold) * factor, b * factor, residual))
         return out, machines
 
     def _part_of_each_row(self) -> np.ndarray:
