@@ -95,7 +95,7 @@ class RidgeMachines(PairwiseMachines):
         machine = self._machine()
         models = {value: copy(self).set_params(**{name: value}) for value in values}
         number: dict[Any, int] = {}  # of the values that the path gives; 0 and what is not allowed are left to `fit`
-        strengths = []
+        strengths: list[float] = []
         for value, model in models.items():
             if value > 0 and np.isfinite(value):
                 number[value] = len(strengths)
