@@ -28,7 +28,7 @@ endif
 export CXX
 
 EXTRAS_test := test
-EXTRAS_demo := cli,plot
+EXTRAS_demo := cli
 EXTRAS_bench := bench,test
 EXTRAS_lint := dev
 
@@ -40,8 +40,8 @@ help: ## list the targets
 test: $(STAMPS)/test ## run all tests
 	$(ONE_THREAD) $(PY) -m pytest -n auto $(ARGS)
 
-demo: $(STAMPS)/demo ## compare the machines with scikit-learn's on digits
-	$(ONE_THREAD) $(PY) -m benchmarks.demo
+demo: $(STAMPS)/demo ## compare the machines with scikit-learn's on digits, and write report.html
+	$(ONE_THREAD) $(VENV)/bin/skmargin compare digits --report report.html
 
 bench: $(STAMPS)/bench ## time to accuracy against LIBLINEAR and scikit-learn (ARGS="--sets digits --C 1")
 	$(ONE_THREAD) $(PY) -m benchmarks.run $(ARGS)

@@ -210,7 +210,7 @@ def report(
         known = dict.fromkeys(map(str, estimator.classes_), 0)  # the data may lack some of them
         known |= dict(zip(summary.classes, summary.class_counts, strict=True))
         summary.classes, summary.class_counts = list(known), list(known.values())
-        name = str(describe_model(model)["metadata"].get("model", model.stem))
+        name = str(_metadata(model).get("model", model.stem))
         result = summarize_model(name, estimator, loaded.X, loaded.y, summary)
         command = _command("report", model, data, out=out, target=target)
         title = f"{model.name} on {loaded.name}"
@@ -284,9 +284,9 @@ def _check_writable(path: Path | None) -> None:
 def _model_and_data(path: Path, source: str, target: str | None, labelled: bool) -> tuple[Any, Dataset]:
     """A saved model and rows in the order of columns that it was fitted with."""
     estimator = load_model(path)
-    names = describe_model(path)["metadata"].get("feature_names")
+    names = _metadata(path).get("feature_names")
     data = load_dataset(source, target=target, labelled=labelled, n_features=int(estimator.n_features_in_))
-    if names is not None and data.feature_names is not None:
+    if isinstance(names, list) and data.feature_names is not None:
         missing = [name for name in names if name not in data.feature_names]
         if missing:
             raise DataError(f"{source}: the column {missing[0]!r}, which the model needs, is missing.")
@@ -298,6 +298,11 @@ def _model_and_data(path: Path, source: str, target: str | None, labelled: bool)
             "If a column holds labels, name it with --target."
         )
     return estimator, data
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    found = describe_model(path)["metadata"]
+    return found if isinstance(found, dict) else {}
 
 
 def _describe(classes: list[str], data: Dataset) -> str:

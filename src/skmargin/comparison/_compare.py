@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from joblib import parallel_config
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
@@ -138,7 +137,7 @@ class Comparison:
         smallest = np.unique(y[train], return_counts=True)[1].min()
         inner = int(min(INNER_FOLDS, smallest))
         search = tuned(model, X, cv=inner, seed=self.seed, n_jobs=self.n_jobs)
-        with warnings.catch_warnings(record=True) as caught, parallel_config("threading"):
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             search.fit(X[train], y[train])
             start = time.perf_counter()

@@ -9,7 +9,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 from sklearn.multiclass import OneVsOneClassifier, OutputCodeClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
@@ -17,6 +17,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.fixes import parse_version
 
 import skmargin
+
+from ..model_selection import MarginSearchCV
 
 # Features lie in [-1, 1] whatever the data, so one grid of powers of ten serves all.
 _C = (0.1, 1.0, 10.0, 100.0)
@@ -60,10 +62,10 @@ def models() -> dict[str, Model]:
     --------
     >>> from skmargin.comparison import models
     >>> models()["crammer-singer"].estimator
-    CrammerSingerSVC()
+    CrammerSingerSVC(random_state=0)
     """
     own = (
-        Model(name, what, getattr(skmargin, cls)(**params), grid, name not in _SLOW)
+        Model(name, what, getattr(skmargin, cls)(random_state=0, **params), grid, name not in _SLOW)
         for name, (cls, what, params, grid) in _OWN.items()
         if cls in skmargin.__all__
     )
@@ -71,10 +73,11 @@ def models() -> dict[str, Model]:
     sparsity: dict[str, Any] = {"l1_ratio": 1.0}
     if parse_version(sklearn.__version__) < parse_version("1.8"):
         sparsity = {"penalty": "l1"}
+    linear = LinearSVC(random_state=0)
     classic = (
-        Model("one-vs-rest", "linear SVMs, each class against the rest", LinearSVC(), {"C": _C}),
-        Model("one-vs-one", "linear SVMs for all pairs", OneVsOneClassifier(LinearSVC()), inner),
-        Model("ecoc", "error-correcting code", OutputCodeClassifier(LinearSVC(), code_size=2, random_state=0), inner),
+        Model("one-vs-rest", "linear SVMs, each class against the rest", linear, {"C": _C}),
+        Model("one-vs-one", "linear SVMs for all pairs", OneVsOneClassifier(linear), inner),
+        Model("ecoc", "error-correcting code", OutputCodeClassifier(linear, code_size=2, random_state=0), inner),
         Model("rbf-svm", "SVMs for all pairs, RBF kernel", SVC(), {"C": _C[1:]}),
         Model("logistic", "multinomial logistic regression", LogisticRegression(max_iter=1000), {"C": _C}),
         Model(
@@ -89,7 +92,7 @@ def models() -> dict[str, Model]:
     return {model.name: model for model in (*own, *classic)}
 
 
-def tuned(model: Model, X: Any, *, cv: int, seed: int, n_jobs: int | None) -> Any:
+def tuned(model: Model, X: Any, *, cv: int, seed: int, n_jobs: int | None) -> MarginSearchCV:
     """An unfitted search over the grid of a model, features scaled to [0, 1] (dense) or [-1, 1] (sparse) before it.
 
     Parameters
@@ -107,11 +110,11 @@ def tuned(model: Model, X: Any, *, cv: int, seed: int, n_jobs: int | None) -> An
 
     Returns
     -------
-    search : GridSearchCV
+    search : MarginSearchCV
         ``best_estimator_`` is a pipeline of a scaler and the estimator.
     """
     scaler = MaxAbsScaler() if sparse.issparse(X) else MinMaxScaler()
     pipeline = Pipeline([("scale", scaler), ("model", clone(model.estimator))])
     grid = {f"model__{key}": list(values) for key, values in model.grid.items()}
     folds = StratifiedKFold(cv, shuffle=True, random_state=seed)
-    return GridSearchCV(pipeline, grid, cv=folds, n_jobs=n_jobs, error_score="raise")
+    return MarginSearchCV(pipeline, grid, cv=folds, n_jobs=n_jobs, error_score="raise")

@@ -1,0 +1,279 @@
+"""The command as a user meets it: what it prints, what it writes, how it ends."""
+
+import _thread
+import csv
+import gzip
+import json
+import re
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+import skmargin.cli
+from skmargin.cli._app import app
+from skmargin.cli._terminal import printable, seconds
+from skmargin.model_files import load_model
+
+STRANGE = ["[red]fox[/red]", "<script>alert(1)</script>", "שלום 🦊 \"'&"]
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def write_csv(path, X, y, names, target="kind"):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([*names, target])
+        writer.writerows([*row, label] for row, label in zip(X.tolist(), y, strict=True))
+    return path
+
+
+@pytest.fixture
+def flowers(tmp_path):
+    """Iris as a CSV file whose names try to be markup."""
+    X, y = load_iris(return_X_y=True)
+    names = ["[bold]length[/bold]", "<b>width</b>", "אורך", "🌸"]
+    return write_csv(tmp_path / "flowers.csv", X, [STRANGE[code] for code in y], names)
+
+
+def test_compare_prints_a_plain_ranking_and_writes_a_page(tmp_path):
+    page = tmp_path / "report.html"
+    result = run("compare", "iris", "--models", "Crammer-Singer,one-vs-rest", "--cv", 3, "--report", page)
+    lines = result.stdout.splitlines()
+    assert lines[0] == "iris: 150 samples, 4 features, 3 classes (setosa, versicolor, virginica)"
+    assert lines[1].split() == ["rank", "model", "accuracy", "±", "sd", "p", "against", "first", "fit", "predict"]
+    assert {line.split()[1] for line in lines[2:4]} == {"crammer-singer", "one-vs-rest"}
+    assert "over 3 folds" in lines[4]
+    assert "\x1b" not in result.output
+    assert "1/2 crammer-singer: " in result.stderr
+    assert f"--report {page}" in json_of(page)["command"]
+    assert [len(model["fold_scores"]) for model in json_of(page)["models"]] == [3, 3]
+    assert json_of(page)["models"][0]["hardest"]
+
+
+def json_of(page):
+    text = re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    return json.loads(text.group(1))
+
+
+def test_compare_as_json_prints_nothing_else():
+    result = run("compare", "iris", "--models", "top-k,rbf-svm,ecoc", "--cv", 3, "--json")
+    found = json.loads(result.stdout)
+    assert found["data"]["classes"] == ["setosa", "versicolor", "virginica"]
+    assert [model["rank"] for model in found["models"]] == [1, 2, 3]
+    assert {model["model"] for model in found["models"]} == {"top-k", "rbf-svm", "ecoc"}
+    for model in found["models"]:
+        assert model["mean"] == pytest.approx(np.mean(model["fold_scores"]))
+        assert model["deviation"] == pytest.approx(np.std(model["fold_scores"], ddof=1))
+        assert len(model["params"]) == 3
+        assert model["fit_time"] > 0
+    assert found["models"][0]["p_value"] is None
+    assert found["failed"] == {}
+    assert found["advice"]
+
+
+def test_compare_shows_bars_on_a_terminal(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    result = run("compare", "iris", "--models", "one-vs-rest", "--cv", 2)
+    assert "━" in result.stderr
+    assert "2/2" in result.stderr
+    assert "\x1b[" in result.stderr
+
+
+def test_interrupted_comparison_continues(tmp_path):
+    store = tmp_path / "state.json"
+    words = ["compare", "digits", "--models", "one-vs-rest,ecoc", "--cv", 3, "--resume", store]
+
+    def interrupt():
+        while not store.exists():
+            time.sleep(0.01)
+        _thread.interrupt_main()
+
+    watcher = threading.Thread(target=interrupt)
+    watcher.start()
+    result = run(*words, code=130)
+    watcher.join()
+    assert f"--resume {store} continues" in result.stderr
+    before = json.loads(store.read_bytes())["models"]
+    assert sum(len(model["folds"]) for model in before.values()) < 6
+    found = json.loads(run(*words, "--json").stdout)
+    scores = {model["model"]: model["fold_scores"] for model in found["models"]}
+    for name, model in before.items():
+        old = [fold["score"] for fold in model["folds"]]
+        assert scores[name][: len(old)] == old
+    assert len(scores) == 2
+    assert list(tmp_path.iterdir()) == [store]
+
+
+def test_names_are_text_on_terminal_and_page(tmp_path, flowers):
+    page, model, out = tmp_path / "page.html", tmp_path / "m.skm", tmp_path / "out.csv"
+    result = run("compare", flowers, "--target", "kind", "--models", "logistic,m3", "--cv", 2, "--report", page)
+    for name in STRANGE:
+        assert name in result.stdout
+    assert "<script>alert" not in page.read_text("utf-8")
+    assert sorted(json_of(page)["dataset"]["classes"]) == sorted(STRANGE)
+    assert "[red]fox[/red]" in run("fit", flowers, "--target", "kind", "--model", "top-k", "--out", model).stdout
+    result = run("predict", model, flowers, "--target", "kind", "--out", out)
+    for name in STRANGE:
+        assert name in result.stdout
+    run("report", model, flowers, "--target", "kind", "--out", page)
+    assert "<script>alert" not in page.read_text("utf-8")
+
+
+def test_control_characters_cannot_steer_the_terminal(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    labels = [["\x1b[31mred", "\u202eback", "plain"][code] for code in y]
+    path = write_csv(tmp_path / "data.csv", X, labels, "abcd")
+    result = run("compare", path, "--target", "kind", "--models", "one-vs-rest", "--cv", 2)
+    assert "\x1b" not in result.output
+    assert "\u202e" not in result.output
+    assert r"\x1b[31mred" in result.stdout
+    assert printable("👩\u200d🚀 a\u0301 [b]") == "👩\u200d🚀 a\u0301 [b]"
+    assert printable("\ud800\r\n") == r"\ud800\r\n"
+
+
+def test_fit_predict_report_round_trip(tmp_path, flowers):
+    model, out, page = tmp_path / "iris.skm", tmp_path / "out.csv", tmp_path / "page.html"
+    facts = json.loads(
+        run("fit", flowers, "--target", "kind", "--model", "crammer-singer", "--out", model, "--json").stdout
+    )
+    assert facts["cv_accuracy"] > 0.9
+    assert facts["params"]["C"] in (0.1, 1.0, 10.0, 100.0)
+    X, y = load_iris(return_X_y=True)
+    expected = load_model(model).predict(X)
+    names = ["[bold]length[/bold]", "<b>width</b>", "אורך", "🌸"]
+    turned = write_csv(tmp_path / "turned.csv", X[:, ::-1], [STRANGE[code] for code in y], names[::-1])
+    found = json.loads(run("predict", model, turned, "--target", "kind", "--out", out, "--json").stdout)
+    with open(out, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["prediction"] for row in rows] == expected.tolist()
+    assert min(float(row["margin"]) for row in rows) >= 0
+    assert found["accuracy"] == pytest.approx(np.mean(expected == [STRANGE[code] for code in y]))
+    assert sum(found["predicted"].values()) == 150
+    run("report", model, turned, "--target", "kind", "--out", page)
+    data = json_of(page)
+    assert data["models"][0]["name"] == "crammer-singer"
+    assert data["models"][0]["test_score"] == pytest.approx(found["accuracy"], abs=1e-5)
+    fewer = write_csv(tmp_path / "fewer.csv", X[:, :3], y, names[:3])
+    assert "'🌸', which the model needs, is missing" in run("predict", model, fewer, "--out", out, code=1).stderr
+
+
+def test_libsvm_files_stay_sparse_and_may_lack_features_and_classes(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    lines = [f"{label} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(row)) for row, label in zip(X, y, strict=True)]
+    path, part = tmp_path / "iris.svm.gz", tmp_path / "part.svm"
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    part.write_text("0 1:5.1 2:3.5\n0 1:4.9\n1 1:7 3:4.7\n")
+    model, out, page = tmp_path / "m.skm", tmp_path / "out.csv", tmp_path / "page.html"
+    found = json.loads(run("compare", path, "--models", "crammer-singer,ls-svm", "--cv", 2, "--json").stdout)
+    assert min(entry["mean"] for entry in found["models"]) > 0.85
+    run("fit", path, "--model", "weston-watkins", "--out", model)
+    assert type(load_model(model)[0]).__name__ == "MaxAbsScaler"
+    run("predict", model, part, "--out", out)
+    assert len(out.read_text().splitlines()) == 4
+    run("report", model, part, "--out", page)
+    assert json_of(page)["dataset"]["class_counts"] == [2, 1, 0]
+    part.write_text("0 1:1\n7 1:1\n")
+    assert "does not know the class '7'" in run("report", model, part, "--out", page, code=1).stderr
+    part.write_text("0 9:1\n")
+    assert run("predict", model, part, "--out", out, code=1).stderr.startswith("skmargin: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("a.csv", "x,kind\n1,a\n", (), "say which column holds the labels"),
+        ("a.csv", "x,kind\n1,a\n,b\n", ("--target", "kind"), "line 3, column 'x': the value is missing"),
+        ("a.csv", "x,kind\n1,a\n2,b\n", ("--target", "sort"), "there is no column 'sort'"),
+        ("a.csv", "x,kind\n" + "1,a\n" * 9, ("--target", "kind"), "only one class, 'a'"),
+        ("a.csv", "x,kind\n" + "1,a\n" * 9 + "2,[b]\n", ("--target", "kind"), "class '[b]' has only 1 sample"),
+        ("a.svm", "1 1:2\n2 1:x\n", (), "line 2: feature '1' has the value 'x'"),
+        ("a.svm", "", (), "a.svm"),
+    ],
+)
+def test_broken_data_are_named_in_one_sentence(tmp_path, name, content, options, message):
+    path = tmp_path / name
+    path.write_text(content)
+    result = run("compare", path, *options, code=1)
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
+
+
+def test_what_cannot_work_is_refused_before_the_work(tmp_path):
+    nowhere = tmp_path / "no" / "folder" / "out"
+    assert "neither a file nor" in run("compare", "irys", code=1).stderr
+    assert "does not exist" in run("compare", "iris", "--report", nowhere, code=1).stderr
+    assert "is a folder" in run("compare", "iris", "--resume", tmp_path, code=1).stderr
+    assert "does not exist" in run("fit", "iris", "--model", "m3", "--out", nowhere, code=1).stderr
+    assert "Did you mean crammer-singer?" in run("compare", "iris", "--models", "cramer-singer", code=2).stderr
+    assert "names no model" in run("compare", "iris", "--models", ",", code=2).stderr
+    assert "--cv" in run("compare", "iris", "--cv", 1, code=2).stderr
+    assert (
+        "belongs to scikit-learn" in run("fit", "iris", "--model", "ecoc", "--out", tmp_path / "m.skm", code=2).stderr
+    )
+    assert (
+        "two classes with 60 samples"
+        in run("fit", "iris", "--model", "m3", "--cv", 60, "--out", tmp_path / "m.skm", code=1).stderr
+    )
+    assert "no such file" in run("predict", tmp_path / "m.skm", "iris", "--out", tmp_path / "o.csv", code=1).stderr
+    (tmp_path / "bad.skm").write_bytes(b"not a model")
+    assert (
+        "not a skmargin model file" in run("report", tmp_path / "bad.skm", "iris", "--out", nowhere.name, code=1).stderr
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.skm"]
+
+
+def test_a_model_for_other_features_is_refused(tmp_path):
+    model = tmp_path / "m.skm"
+    run("fit", "iris", "--model", "crammer-singer", "--out", model)
+    path = tmp_path / "plain.csv"
+    path.write_text("0,1\n2,3\n")
+    assert "is missing" in run("predict", model, path, "--out", tmp_path / "o.csv", code=1).stderr
+    assert "is missing" in run("predict", model, "wine", "--out", tmp_path / "o.csv", code=1).stderr
+
+
+def test_models_that_fail_are_named_and_give_their_own_exit_code(tmp_path):
+    X = np.array([[-1e308, 1.0], [1e308, 2.0]] * 10)  # the width of the first column is not a number
+    path, page = write_csv(tmp_path / "data.csv", X, ["a", "b"] * 10, "xy"), tmp_path / "page.html"
+    words = ["compare", path, "--target", "kind", "--cv", 2, "--models", "one-vs-rest,m3", "--report", page]
+    result = run(*words, code=3)
+    assert "one-vs-rest failed: ValueError: " in result.stderr
+    assert "m3 failed: ValueError: " in result.stderr
+    assert set(json.loads(run(*words, "--json", code=3).stdout)["failed"]) == {"one-vs-rest", "m3"}
+    assert not page.exists()
+
+
+def test_datasets_are_listed():
+    lines = run("datasets").stdout.splitlines()
+    assert lines[3].split()[:4] == ["digits", "1797", "64", "10"]
+    assert [row["name"] for row in json.loads(run("datasets", "--json").stdout)] == [
+        "iris", "wine", "digits", "breast_cancer",
+    ]  # fmt: skip
+
+
+def test_help_names_models_and_commands():
+    text = run("--help").stdout
+    for command in ("compare", "fit", "predict", "report", "datasets"):
+        assert command in text
+    assert "crammer-singer" in run("compare", "--help").stdout
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
+    monkeypatch.delitem(sys.modules, "skmargin.cli._app")
+    monkeypatch.setitem(sys.modules, "typer", None)
+    with pytest.raises(SystemExit) as stop:
+        skmargin.cli.main()
+    assert stop.value.code == "The skmargin command needs the package typer: pip install 'skmargin[cli]'"
+
+
+def test_times_have_units():
+    assert [seconds(t) for t in (1234.0, 1.5, 0.0123, 2e-6, None)] == ["1234 s", "1.5 s", "12.3 ms", "2 µs", ""]
