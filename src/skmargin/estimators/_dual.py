@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -15,7 +14,19 @@ from ..kernels._rows import KernelRows, kernel_scores, row_dtype
 from ..kernels.gram import KERNELS, resolve_gamma
 from ..solvers.dual_blocks import ROUNDING, TINY, DualState, solve_linear
 from ..solvers.kernel_blocks import KernelState, coefficients, solve_kernel
-from ._base import LinearScores, MarginClassifier, Problem
+from ._base import LinearScores, MarginClassifier, Problem, fitting
+
+
+class Before(NamedTuple):
+    """The last fit, kept for a warm start."""
+
+    solution: Any
+    y: np.ndarray
+    cap: np.ndarray
+
+    def fits(self, problem: Problem, kind: type) -> bool:
+        """Whether it is a solution of this kind for the same labels (hence, the user says, the same rows)."""
+        return isinstance(self.solution, kind) and np.array_equal(self.y, problem.y)
 
 
 class DualMachine(LinearScores, MarginClassifier):
@@ -76,7 +87,7 @@ class DualMachine(LinearScores, MarginClassifier):
     def _loss(self, n_classes: int) -> tuple[str, int]:
         """Name of the loss in the core and, for "top", how many rivals count."""
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DualMachine:
         """Fit the machine.
 
@@ -96,56 +107,75 @@ class DualMachine(LinearScores, MarginClassifier):
         """
         problem = self._check_problem(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        state = getattr(self, "_state", None) if self.warm_start else None
-        if self._is_linear():
-            state, reached = self._fit_linear(problem, seed, state)
-        else:
-            state, reached = self._fit_kernel(problem, seed, state)
-        self.__dict__.pop("_state", None)
+        before = getattr(self, "_before", None) if self.warm_start else None
+        self.__dict__.pop("_before", None)
+        solution: Any = (self._fit_linear if self._is_linear() else self._fit_kernel)(problem, seed, before)
         if self.warm_start:
-            self._state = state
-        self.objective_, self.dual_gap_, self.n_iter_ = state.objective, state.gap, state.n_iter
-        if not reached:
-            self._warn_not_converged(state.gap)
+            self._before = Before(solution, problem.y, self.C * problem.weight)
+        self.objective_, self.dual_gap_, self.n_iter_ = solution.objective, solution.gap, solution.n_iter
+        if solution.gap is not None and solution.gap > self.tol:
+            self._warn_not_converged(solution.gap)
         return self
 
-    def _fit_linear(self, problem: Problem, seed: int, state: Any) -> tuple[DualState, bool]:
-        if not isinstance(state, DualState) or state.W.shape != (problem.n_classes, problem.X.shape[1]):
-            state = None
+    def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> DualState:
+        state = before.solution if before is not None and before.fits(problem, DualState) else None
         state = solve_linear(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
             fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, state=state, verbose=self.verbose,
         )  # fmt: skip
         self._set_linear(state.W.astype(problem.X.dtype, copy=False), state.b.astype(problem.X.dtype, copy=False))
-        return state, state.converged
+        return state
 
-    def _fit_kernel(self, problem: Problem, seed: int, state: Any) -> tuple[KernelState, bool]:
-        X, y, cap = problem.X, problem.y, self.C * problem.weight
+    def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> KernelState:
+        state = self._solve_kernel(problem, self.C * problem.weight, seed, before, self.fit_intercept)
+        self._set_kernel(problem, coefficients(state.alpha, problem.y), state.b)
+        return state
+
+    def _kernel_points(self, problem: Problem) -> Any:
+        """Rows between which the kernel is taken, of a precomputed kernel its square; sets the width."""
+        X = problem.X
         if self.kernel == "precomputed":
             if X.shape[1] != self.n_features_in_ or self.n_features_in_ < problem.kept[-1] + 1:
                 raise ValueError(f"kernel='precomputed' needs a square kernel matrix, got X of shape {X.shape}.")
             X = X[:, problem.kept]
         self._gamma = resolve_gamma(self.gamma, X, problem.weight, self.kernel)
-        tol = min(self.tol, ROUNDING) if len(y) ** 2 * problem.n_classes <= TINY else self.tol
+        return X
+
+    def _solve_kernel(
+        self, problem: Problem, cap: np.ndarray, seed: int, before: Before | None, free_intercept: bool, offset: float = 0.0
+    ) -> KernelState:
+        X, y = self._kernel_points(problem), problem.y
+        tiny = len(y) ** 2 * problem.n_classes <= TINY
         rows = KernelRows(
-            X, self.kernel, self._gamma, self.degree, self.coef0, row_dtype(tol), self.cache_size, self.n_jobs
-        )
-        if not isinstance(state, KernelState) or state.alpha.shape[1] != problem.n_classes:
-            state = None
-        state = solve_kernel(
-            rows, y, cap, problem.n_classes, *self._loss(problem.n_classes),
-            fit_intercept=self.fit_intercept, tol=tol, max_iter=self.max_iter, random_state=seed, state=state,
+            X, self.kernel, self._gamma, self.degree, self.coef0,
+            np.float64 if tiny else row_dtype(self.tol), self.cache_size, self.n_jobs, offset,
         )  # fmt: skip
-        coef = coefficients(state.alpha, y)
+        state = None
+        if before is not None and before.fits(problem, KernelState):
+            ratio = self.C * problem.weight / before.cap
+            state = KernelState(before.solution.alpha * ratio[:, None], before.solution.b)
+
+        def solve(tol: float, start: KernelState | None) -> KernelState:
+            return solve_kernel(
+                rows, y, cap, problem.n_classes, *self._loss(problem.n_classes),
+                fit_intercept=free_intercept, tol=tol, max_iter=self.max_iter, random_state=seed, state=start,
+            )  # fmt: skip
+
+        state = solve(self.tol, state)
+        if tiny and state.gap <= self.tol:  # a solve to rounding costs next to nothing
+            state = min(state, solve(min(self.tol, ROUNDING), state), key=lambda s: s.gap)
+        return state
+
+    def _set_kernel(self, problem: Problem, coef: np.ndarray, intercept: np.ndarray) -> None:
+        """Publish the coefficients (n, k) of the rows and the intercepts (k,), with one column for two classes."""
         support = np.flatnonzero(coef.any(axis=1))
-        coef, intercept = coef[support], state.b
+        coef = coef[support]
         if problem.n_classes == 2:
             coef, intercept = coef[:, 1:] - coef[:, :1], intercept[1:] - intercept[:1]
         self.support_ = problem.kept[support]
         self.dual_coef_, self.intercept_ = coef, np.array(intercept)
         if self.kernel != "precomputed":
-            self.support_vectors_ = X[support]
-        return state, state.gap <= self.tol
+            self.support_vectors_ = problem.X[support]
 
     def _is_linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"

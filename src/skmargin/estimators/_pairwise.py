@@ -34,6 +34,8 @@ class Prepared(NamedTuple):
 class PairwiseMachines(MarginClassifier):
     """Base of the classifiers made of two-class machines ``f(x) = sum_j a_j K(x, z_j) + b`` or ``w'x + b``."""
 
+    _model_state = ("_fitted_rows",)
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(KERNELS)), callable],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left"), "array-like"],

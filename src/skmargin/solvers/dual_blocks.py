@@ -39,15 +39,20 @@ class DualState:
     alpha: np.ndarray
     multipliers: np.ndarray  # (k,) of the free intercept
     cap: np.ndarray  # (n,) C s_i that the duals belong to
-    y: np.ndarray
     objective: float
     gap: float  # relative duality gap (P - D)/P, certified
     n_iter: int
-    converged: bool
 
     def rescaled(self, cap: np.ndarray) -> DualState:
-        """The same point for other weights: duals stay feasible when they shrink or grow with their bounds."""
+        """The same point for other weights: duals stay feasible when they shrink or grow with their bounds.
+
+        Where all bounds grow, the duals grow only up to the best point of their ray, ``t = sum(alpha) / ||W||^2``: rows
+        that can be separated have the same solution for every large C.
+        """
         ratio = cap / self.cap
+        size = float(np.square(self.W, dtype=np.float64).sum())
+        if ratio.min() >= 1 and size > 0:
+            ratio = np.minimum(ratio, max(1.0, float(self.alpha.sum()) / size))
         return replace(self, alpha=self.alpha * np.repeat(ratio, np.diff(self.start)), cap=cap)
 
 
@@ -70,7 +75,7 @@ def solve_linear(
     n, k = len(y), n_classes
     X = _suitable_rows(X)
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() if fit_intercept else None
-    if state is not None and np.array_equal(state.y, y):
+    if state is not None:
         state = state.rescaled(cap)
         duals, multipliers = (state.start, state.rivals, state.alpha), state.multipliers
     else:
@@ -94,7 +99,7 @@ def solve_linear(
         if passes >= max_iter:
             break
     return DualState(
-        out["W"], out["b"], *duals, multipliers, cap, y, out["primal"], _relative(out), passes, _relative(out) <= tol
+        out["W"], out["b"], *duals, multipliers, cap, out["primal"], _relative(out), passes
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ from skmargin.kernels._rows import KernelRows
 FIRST, GROWTH = 1 / 32, 0.5  # share of the samples in the first set; rows added in a round, as a share of those kept
 LEAST = 200  # smallest first set and smallest growth
 INNER, DROP = 0.7, 0.1  # how far a round goes: this share of the final target, or this share of the gap it found
-PROXIMAL = 0.1  # t of the multipliers, in mean curvatures: smaller steps above, slow balance below
+PROXIMAL = 0.06  # t of the multipliers, in mean curvatures: smaller steps above, slow balance below
 
 
 @dataclass
@@ -213,6 +213,8 @@ class _Work:
 
     def select(self) -> np.ndarray:
         """The next working set."""
+        if self.rows.n <= min(LEAST, self.rows.limit):
+            return np.arange(self.rows.n)
         kept = self.rows.has()
         large = self.g > 0.1 * self.gap / len(self.g)
         new = np.flatnonzero(large & ~kept)
