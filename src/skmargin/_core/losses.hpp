@@ -15,6 +15,9 @@
 //     room(i)                             scale of the duals: a step of this size is the largest possible
 //     feasible_scale(i, alpha, m)         largest s <= 1 for which s alpha is feasible
 //     at_vertex(i, alpha, m)              true if no rival is strictly inside its bounds
+// and for the Newton gear, at a = block(i, sigma, d, alpha):
+//     pairs(i, sigma, a, m, emit)         -da/dd as weighted pairs of rivals (-1 is the own class): emit(j, l, weight)
+//     leeway(i, sigma, d, alpha, a, m)    a stays as it is while the d move by less than this; 0 unless a is a vertex
 // `block` with A = ||x_i||^2 is the exact step of block ascent, with A = sigma the proximal map of the Newton gear.
 #pragma once
 #include <algorithm>
@@ -112,8 +115,12 @@ inline void clip_to_sum(const double* v, int32_t m, double u, double U, double* 
     }
     double sum = 0;
     for (int32_t j = 0; j < m; ++j) sum += out[j] = std::min(std::max(v[j] - nu, 0.0), u);
-    if (sum > U * (1 + 1e-14))  // rounding, where v is much larger than U: stay feasible
-        for (int32_t j = 0; j < m; ++j) out[j] *= U / sum;
+    if (nu < U || std::abs(sum - U) <= 1e-15 * U) return;
+    // The sum is U: make that exact, since v may be so large that its rounding is visible in v - nu.
+    int32_t n = 0;
+    for (int32_t j = 0; j < m; ++j) n += out[j] > 0 && out[j] < u;
+    for (int32_t j = 0; j < m; ++j)
+        if (out[j] > 0 && out[j] < u) out[j] = std::min(std::max(out[j] + (U - sum) / n, 0.0), u);
 }
 
 // The hinge family, margin 1:  value = the sum of the K largest (1 - d_l)_+ times C s_i / K.
@@ -227,6 +234,50 @@ class HingeLoss {
 
     // Is sum alpha free to change?
     bool sum_is_free(int64_t i, double S) const { return S < total(i) * (1 - 1e-12); }
+
+    // The proximal map is a projection of the coefficients c: it moves only inside the set of those that are free.
+    template <class Emit>
+    void pairs(int64_t i, double sigma, const double* a, int32_t m, Emit emit) const {
+        const double u = limit(i);
+        double S = 0;
+        int32_t n = 0;
+        for (int32_t j = 0; j < m; ++j) {
+            S += a[j];
+            n += a[j] > 0 && a[j] < u;
+        }
+        const bool own = sum_is_free(i, S);
+        if (n + own < 2) return;
+        const double w = 1 / (sigma * (n + own));
+        for (int32_t j = 0; j < m; ++j) {
+            if (!(a[j] > 0 && a[j] < u)) continue;
+            if (own) emit(-1, j, w);
+            for (int32_t l = 0; l < j; ++l)
+                if (a[l] > 0 && a[l] < u) emit(l, j, w);
+        }
+    }
+
+    double leeway(int64_t i, double sigma, const double* d, const double* alpha, const double* a, int32_t m) const {
+        const double u = limit(i), U = total(i);
+        double before = 0, S = 0;
+        for (int32_t j = 0; j < m; ++j) before += alpha[j], S += a[j];
+        const bool own = sum_is_free(i, S);
+        // a = clip(v - nu, 0, u) holds for every nu in [below, above]; one free coefficient fixes nu.
+        double below = own ? -infinity : U, above = infinity, fixed = own ? S : -1;
+        for (int32_t j = 0; j < m; ++j) {
+            const double v = (1 - d[j]) / sigma + alpha[j] + before;
+            if (a[j] <= 0) {
+                below = std::max(below, v);
+            } else if (a[j] >= u) {
+                above = std::min(above, v - u);
+            } else {
+                if (fixed >= 0) return 0;
+                fixed = v - a[j];
+            }
+        }
+        if (own) return sigma * std::min(fixed - below, above - fixed);
+        // Here nu moves with the free coefficient, against those at their bounds.
+        return 0.5 * sigma * (fixed >= 0 ? std::min(fixed - below, above - fixed) : above - below);
+    }
 
     // How much WW-like shrinking needs as a margin.
     static constexpr double slack = H == Hinge::max ? 0.0 : 1.0;

@@ -1,0 +1,133 @@
+// Python face of the Newton gear.
+#include "arrays.hpp"
+#include "losses.hpp"
+#include "newton.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <optional>
+#include <string>
+#include <tuple>
+
+namespace nb = nanobind;
+using namespace skm;
+
+namespace {
+
+using Lists = std::tuple<Vector<int64_t>, Vector<int32_t>, Vector<double>>;  // row starts, rivals, numbers
+
+struct Task {
+    Matrix<double> X;
+    Vector<int32_t> y;
+    Vector<double> cap;
+    int32_t k, K;
+    bool intercept;
+    double tol;
+    int64_t max_newton;
+    std::optional<Lists> state;
+    std::optional<Vector<double>> b;
+    uint64_t seed;
+};
+
+template <Hinge H>
+nb::dict solve(const Task& task) {
+    const int64_t n = static_cast<int64_t>(task.X.shape(0)), d = static_cast<int64_t>(task.X.shape(1));
+    const int32_t k = task.k, m = k - 1;
+    const int32_t* y = task.y.data();
+    std::vector<double> cap(task.cap.data(), task.cap.data() + n), W(static_cast<size_t>(k * d)), b(k), alpha;
+    std::vector<int64_t> start(n + 1);
+    std::vector<int32_t> cls;
+    nb::dict result;
+    {
+        nb::gil_scoped_release unlocked;
+        Poll poll(ask_python);
+        HingeLoss<H> loss(cap.data(), task.K);
+        Newton<HingeLoss<H>> newton(task.X.data(), n, d, y, k, loss, cap.data(), task.intercept, poll);
+        std::vector<double>& a = newton.duals();
+        if (task.state) {
+            const auto& [first, rivals, numbers] = *task.state;
+            for (int64_t i = 0; i < n; ++i)
+                for (int64_t p = first.data()[i]; p < first.data()[i + 1]; ++p) {
+                    const int32_t l = rivals.data()[p];
+                    if (l != y[i]) a[i * m + l - (l > y[i])] = numbers.data()[p];
+                }
+        }
+        if (task.b) std::copy_n(task.b->data(), k, b.begin());
+        const bool converged = newton.solve(task.state.has_value(), b.data(), task.tol, task.max_newton, task.seed);
+        newton.publish(W.data(), b.data());
+        for (int64_t i = 0; i < n; ++i) {
+            for (int32_t j = 0; j < m; ++j)
+                if (a[i * m + j] > 0) {
+                    cls.push_back(j + (j >= y[i]));
+                    alpha.push_back(a[i * m + j]);
+                }
+            start[i + 1] = static_cast<int64_t>(cls.size());
+        }
+        nb::gil_scoped_acquire locked;
+        result["objective"] = newton.objective;
+        result["gap"] = newton.gap;
+        result["n_newton"] = newton.steps;
+        result["converged"] = converged;
+    }
+    const size_t stored = cls.size();
+    result["W"] = to_numpy(std::move(W), {static_cast<size_t>(k), static_cast<size_t>(d)});
+    result["b"] = to_numpy(std::move(b), {static_cast<size_t>(k)});
+    result["indptr"] = to_numpy(std::move(start), {static_cast<size_t>(n + 1)});
+    result["classes"] = to_numpy(std::move(cls), {stored});
+    result["alpha"] = to_numpy(std::move(alpha), {stored});
+    return result;
+}
+
+void check(const Task& t) {
+    const size_t n = t.X.shape(0);
+    if (t.k < 2 || n == 0 || t.X.shape(1) == 0) throw nb::value_error("two classes, a sample and a feature are needed");
+    if (t.y.size() != n || t.cap.size() != n || (t.b && t.b->size() != static_cast<size_t>(t.k)))
+        throw nb::value_error("the arrays given to the core do not fit each other");
+    for (size_t i = 0; i < n; ++i) {
+        if (t.y.data()[i] < 0 || t.y.data()[i] >= t.k) throw nb::value_error("a class code lies outside 0..k-1");
+        if (!(t.cap.data()[i] > 0)) throw nb::value_error("cap must be positive");
+    }
+    if (!t.state) return;
+    const auto& [first, rivals, numbers] = *t.state;
+    if (first.size() != n + 1 || rivals.size() != numbers.size() || first.data()[0] != 0 ||
+        first.data()[n] != static_cast<int64_t>(rivals.size()))
+        throw nb::value_error("the starts of the dual rows do not fit their numbers");
+    for (size_t i = 0; i < n; ++i)
+        if (first.data()[i + 1] < first.data()[i]) throw nb::value_error("the starts of the dual rows must not fall");
+    for (size_t p = 0; p < rivals.size(); ++p)
+        if (rivals.data()[p] < 0 || rivals.data()[p] >= t.k) throw nb::value_error("a rival lies outside 0..k-1");
+}
+
+nb::dict newton(Matrix<double> X, Vector<int32_t> y, Vector<double> cap, int32_t n_classes, const std::string& loss,
+                int32_t K, bool fit_intercept, double tol, int64_t max_newton, std::optional<Lists> state,
+                std::optional<Vector<double>> b, uint64_t seed) {
+    const Task task{X, y, cap, n_classes, K, fit_intercept, tol, max_newton, std::move(state), std::move(b), seed};
+    check(task);
+    if (loss == "max") return solve<Hinge::max>(task);
+    if (loss == "sum") return solve<Hinge::sum>(task);
+    if (loss == "top") return solve<Hinge::top>(task);
+    throw nb::value_error("loss must be 'max', 'sum' or 'top'");
+}
+
+template <class F>
+void load(F& function, const char* module, const char* name) {
+    nb::object capsule = nb::module_::import_(module).attr("__pyx_capi__")[name];
+    void* address = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
+    if (address == nullptr) throw nb::python_error();
+    function = reinterpret_cast<F>(address);
+}
+
+}  // namespace
+
+void bind_newton(nb::module_& m) {
+    load(blas.gemm, "scipy.linalg.cython_blas", "dgemm");
+    load(blas.syrk, "scipy.linalg.cython_blas", "dsyrk");
+    load(blas.trsm, "scipy.linalg.cython_blas", "dtrsm");
+    load(blas.potrf, "scipy.linalg.cython_lapack", "dpotrf");
+    load(blas.potrs, "scipy.linalg.cython_lapack", "dpotrs");
+    m.def("newton", &newton, nb::arg("X"), nb::arg("y"), nb::arg("cap"), nb::arg("n_classes"), nb::arg("loss"),
+          nb::arg("K"), nb::arg("fit_intercept"), nb::arg("tol"), nb::arg("max_newton"), nb::arg("state").none(),
+          nb::arg("b").none(), nb::arg("seed"));
+}

@@ -1,0 +1,539 @@
+// Semismooth Newton on the proximal dual: dense rows and few parameters, where the time hardly depends on C and tol.
+//
+// Problem   P(W, b) = 1/2 ||W||^2 + sum_i value_i(d_i),  d_il = f_iy - f_il,  f_i = W x_i + b   (losses.hpp)
+// Outer     proximal point in the dual, centre abar, weight sigma (and r for the intercept, centre bbar):
+//               phi(W, b) = 1/2 ||W||^2 + r/2 ||b - bbar||^2 + sum_i theta_i(d_i)
+//               theta_i(d) = max_a dual_i(a) - d'a - sigma/2 ||c(a) - c(abar_i)||^2,   maximiser a_i =
+//               loss.block(sigma)
+//           phi is smooth and piecewise quadratic.  When it is minimised: abar = a, bbar = b, smaller sigma and r.
+// Inner     Newton: gradient W - X'c, Hessian = identity + pair Laplacian (pair_laplacian.hpp), Cholesky, line search
+//           on the monotone derivative phi'(t), each trial of which costs only the maps of the samples.
+//           The inner duality gap is exactly 1/2 ||gradient||^2 (in the metric of the penalty).
+// Working set: samples whose a is a vertex that small moves of the scores do not change are linear: only the others
+//           enter the inner problem.  The value of phi on all samples guards this.
+// Ladder    C is reached from a small C in factors of at most ten; duals stay feasible when scaled with the caps.
+// Stop      every a is feasible, so P - D is a certificate at each outer step; with the free intercept the duals are
+// first
+//           made a circulation (balance.hpp).
+//
+// The intercept is the weight of one more feature, of constant value sqrt(t), t = mean ||x - mean||^2: alike in scale.
+// Features are centred then, which changes nothing but the conditioning.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "balance.hpp"
+#include "blas.hpp"
+#include "pair_laplacian.hpp"
+#include "poll.hpp"
+#include "random.hpp"
+#include "rows.hpp"
+
+namespace skm {
+
+template <class Loss>
+class Newton {
+  public:
+    // `cap` are the numbers that `loss` reads: the ladder scales them, and they are as given when `solve` returns.
+    Newton(const double* X, int64_t n, int64_t d, const int32_t* y, int32_t k, const Loss& loss, double* cap,
+           bool intercept, Poll& poll)
+        : n_(n), d_(d), D_(static_cast<int>(d + intercept)), k_(k), m_(k - 1), y_(y), loss_(loss), cap_(cap),
+          intercept_(intercept), poll_(poll), system_(k, D_, poll), X_(n * D_), mean_(d), penalty_(D_, 1.0), W_(k * D_),
+          V_(k * D_), centre_(k), F_(n * k), a_(n * m_), abar_(n * m_), room_(6 * k) {
+        copy(X);
+    }
+
+    double objective = 0, gap = infinity;
+    int64_t steps = 0;
+
+    // Duals of a related problem (rivals in increasing order without the own class): n x (k - 1).
+    std::vector<double>& duals() { return a_; }
+
+    // `warm`: duals() and b hold a starting point.  Returns whether gap <= tol objective was reached; `max_steps` is
+    // exceeded by at most one step for each rung of the ladder.
+    bool solve(bool warm, const double* b, double tol, int64_t max_steps, uint64_t seed) {
+        max_steps_ = max_steps;
+        std::vector<double> full(cap_, cap_ + n_), sorted = full;
+        std::nth_element(sorted.begin(), sorted.begin() + n_ / 2, sorted.end());
+        const double C = sorted[n_ / 2], C0 = std::min(C, ladder_start / std::max(curvature_, 1e-300));
+        double scale = C0 / C;
+        bool good = false;
+        if (warm) {
+            refresh();
+            set_W(b);
+            certify();
+            good = gap <= 0.1 * objective;
+            if (good) scale = 1;
+        }
+        const int rungs = static_cast<int>(std::ceil(std::log10(1 / scale) - 1e-9));
+        const double ratio = rungs > 0 ? std::pow(1 / scale, 1.0 / rungs) : 1;
+        rescale(full, scale, scale);
+        if (!good) block_passes(seed);
+        bool done = false;
+        for (int rung = 0; rung <= rungs; ++rung) {
+            if (rung > 0) {
+                const double next = rung == rungs ? 1.0 : scale * ratio;
+                rescale(full, next, next / scale);
+                scale = next;
+            }
+            done = rung_solved(1 / (C * scale), rung == rungs ? tol : std::max(tol, 3e-2));
+        }
+        return done;
+    }
+
+    // f = W x + b for the features as given.
+    void publish(double* W, double* b) const {
+        for (int32_t l = 0; l < k_; ++l) {
+            const double* w = &W_[l * D_];
+            std::copy(w, w + d_, W + l * d_);
+            b[l] = 0;
+            if (!intercept_) continue;
+            b[l] = w[d_] * constant_;
+            for (int64_t j = 0; j < d_; ++j) b[l] -= w[j] * mean_[j];
+        }
+    }
+
+  private:
+    static constexpr double ladder_start = 10;  // C0 times the mean curvature
+
+    void copy(const double* X) {
+        if (intercept_) {
+            for (int64_t i = 0; i < n_; ++i)
+                for (int64_t j = 0; j < d_; ++j) mean_[j] += X[i * d_ + j] / static_cast<double>(n_);
+        }
+        for (int64_t i = 0; i < n_; ++i)
+            for (int64_t j = 0; j < d_; ++j) {
+                const double x = X[i * d_ + j] - mean_[j];
+                X_[i * D_ + j] = x;
+                curvature_ += x * x / static_cast<double>(n_);
+            }
+        if (!intercept_) return;
+        constant_ = curvature_ > 0 ? std::sqrt(curvature_) : 1.0;
+        for (int64_t i = 0; i < n_; ++i) X_[i * D_ + d_] = constant_;
+    }
+
+    // ---- products, in pieces so that an interrupt never waits ----
+
+    // F (rows x k) = X V'
+    void scores(const double* X, int64_t rows, const std::vector<double>& V, double* F) {
+        const double one = 1, zero = 0;
+        each_piece(rows, [&](int64_t from, int size) {
+            blas.gemm("T", "N", &k_, &size, &D_, &one, V.data(), &D_, X + from * D_, &D_, &zero, F + from * k_, &k_);
+        });
+    }
+    // V += X'c, c: rows x k
+    void gather(const double* X, int64_t rows, const double* c, double* V) {
+        const double one = 1;
+        each_piece(rows, [&](int64_t from, int size) {
+            blas.gemm("N", "T", &D_, &k_, &size, &one, X + from * D_, &D_, c + from * k_, &k_, &one, V, &D_);
+        });
+    }
+    template <class Work>
+    void each_piece(int64_t rows, Work work) {
+        const int64_t piece = std::max<int64_t>(64, 10'000'000 / (static_cast<int64_t>(D_) * k_));
+        for (int64_t from = 0; from < rows; from += piece) {
+            const int64_t size = std::min(piece, rows - from);
+            work(from, static_cast<int>(size));
+            poll_.work(2.0 * size * D_ * k_);
+        }
+    }
+
+    // ---- one sample ----
+
+    int32_t rival(int64_t i, int32_t j) const { return j + (j >= y_[i]); }
+    void differences(int64_t i, const double* f, double* d) const {
+        const int32_t y = y_[i];
+        for (int32_t j = 0; j < y; ++j) d[j] = f[y] - f[j];
+        for (int32_t j = y; j < m_; ++j) d[j] = f[y] - f[j + 1];
+    }
+    // c += s a
+    void add_coefficients(int64_t i, const double* a, double s, double* c) const {
+        const int32_t y = y_[i];
+        double S = 0;
+        for (int32_t j = 0; j < m_; ++j) {
+            S += a[j];
+            c[j + (j >= y)] -= s * a[j];
+        }
+        c[y] += s * S;
+    }
+    // ||c(a) - c(abar_i)||^2
+    double moved(int64_t i, const double* a) const {
+        const double* before = &abar_[i * m_];
+        double sum = 0, squares = 0;
+        for (int32_t j = 0; j < m_; ++j) {
+            const double e = a[j] - before[j];
+            sum += e;
+            squares += e * e;
+        }
+        return squares + sum * sum;
+    }
+
+    // ---- all samples ----
+
+    // The proximal maps at the scores F_: a_ and V_ = X'c.  Returns phi; `theta` > 0 also selects the working set.
+    double project(double theta) {
+        double value = 0;
+        double *d = &room_[0], *a = &room_[k_];
+        far_ = 0;
+        if (theta > 0) working_.clear(), leeway_.clear();
+        for (int64_t i = 0; i < n_; ++i) {
+            differences(i, &F_[i * k_], d);
+            loss_.block(i, sigma_, d, &abar_[i * m_], m_, a);
+            value += loss_.dual(i, a, m_);
+            for (int32_t j = 0; j < m_; ++j) value -= a[j] * d[j];
+            const double far = moved(i, a);
+            value -= 0.5 * sigma_ * far;
+            const double leeway = theta > 0 ? loss_.leeway(i, sigma_, d, &abar_[i * m_], a, m_) : infinity;
+            if (leeway <= theta) {
+                working_.push_back(i);
+                leeway_.push_back(leeway);
+            } else {
+                far_ += far;
+            }
+            double* old = &a_[i * m_];
+            if (!std::equal(a, a + m_, old)) {
+                note_change(i, old, a);
+                std::copy(a, a + m_, old);
+            }
+            poll_.work(20.0 * m_);
+        }
+        apply_changes();
+        return value + penalty();
+    }
+    void note_change(int64_t i, const double* from, const double* to) {
+        changed_.push_back(i);
+        const size_t at = change_.size();
+        change_.resize(at + k_, 0.0);
+        add_coefficients(i, to, 1, &change_[at]);
+        add_coefficients(i, from, -1, &change_[at]);
+    }
+    // V_ follows the noted changes of a_.
+    void apply_changes() {
+        constexpr int64_t piece = 512;
+        buffer_.resize(piece * D_);
+        for (int64_t from = 0; from < static_cast<int64_t>(changed_.size()); from += piece) {
+            const int64_t size = std::min<int64_t>(piece, changed_.size() - from);
+            for (int64_t s = 0; s < size; ++s) std::copy_n(&X_[changed_[from + s] * D_], D_, &buffer_[s * D_]);
+            gather(buffer_.data(), size, &change_[from * k_], V_.data());
+        }
+        changed_.clear();
+        change_.clear();
+    }
+    // V_ = X'c from a_ alone.
+    void refresh() {
+        buffer_.assign(n_ * k_, 0.0);
+        for (int64_t i = 0; i < n_; ++i) add_coefficients(i, &a_[i * m_], 1, &buffer_[i * k_]);
+        std::fill(V_.begin(), V_.end(), 0.0);
+        gather(X_.data(), n_, buffer_.data(), V_.data());
+    }
+    double penalty() const {
+        double s = 0;
+        for (int32_t l = 0; l < k_; ++l) {
+            for (int64_t j = 0; j < d_; ++j) s += W_[l * D_ + j] * W_[l * D_ + j];
+            if (intercept_) s += penalty_[d_] * square(W_[l * D_ + d_] - centre_[l]);
+        }
+        return 0.5 * s;
+    }
+    static double square(double v) { return v * v; }
+    double half_norm(const double* V) const {  // of the penalised part
+        double s = 0;
+        for (int32_t l = 0; l < k_; ++l)
+            for (int64_t j = 0; j < d_; ++j) s += V[l * D_ + j] * V[l * D_ + j];
+        return 0.5 * s;
+    }
+    void set_W(const double* b) {
+        W_ = V_;
+        if (intercept_)
+            for (int32_t l = 0; l < k_; ++l) {
+                double shift = b[l];
+                for (int64_t j = 0; j < d_; ++j) shift += W_[l * D_ + j] * mean_[j];
+                W_[l * D_ + d_] = shift / constant_;
+            }
+        scores(X_.data(), n_, W_, F_.data());
+    }
+
+    // P at the scores F_, D at a_.
+    void certify() {
+        double *d = &room_[0], primal = half_norm(W_.data()), dual = 0;
+        for (int64_t i = 0; i < n_; ++i) {
+            differences(i, &F_[i * k_], d);
+            primal += loss_.value(i, d, m_);
+            dual += loss_.dual(i, &a_[i * m_], m_);
+        }
+        poll_.work(4.0 * n_ * k_);
+        dual = intercept_ ? balanced_dual() : dual - half_norm(V_.data());
+        objective = primal;
+        gap = primal - dual;
+    }
+    double balanced_dual() {
+        std::vector<double> flow(static_cast<size_t>(k_) * k_, 0.0), V(k_ * D_, 0.0);
+        for (int64_t i = 0; i < n_; ++i)
+            for (int32_t j = 0; j < m_; ++j) flow[static_cast<size_t>(y_[i]) * k_ + rival(i, j)] += a_[i * m_ + j];
+        const Circulation circulation = circulate(std::move(flow), k_);
+        double* a = &room_[0];
+        double scale = 1, linear = 0;
+        buffer_.assign(n_ * k_, 0.0);
+        for (int64_t i = 0; i < n_; ++i) {
+            for (int32_t j = 0; j < m_; ++j) a[j] = a_[i * m_ + j] * circulation.factor(y_[i], rival(i, j));
+            scale = std::min(scale, loss_.feasible_scale(i, a, m_));
+            linear += loss_.dual(i, a, m_);
+            add_coefficients(i, a, 1, &buffer_[i * k_]);
+        }
+        gather(X_.data(), n_, buffer_.data(), V.data());
+        return scale * linear - scale * scale * half_norm(V.data());
+    }
+
+    // ---- start ----
+
+    void rescale(const std::vector<double>& full, double cap_scale, double dual_scale) {
+        for (int64_t i = 0; i < n_; ++i) cap_[i] = full[i] * cap_scale;
+        for (double& a : a_) a *= dual_scale;
+        for (double& v : V_) v *= dual_scale;
+    }
+
+    // Exact block ascent from a_ with b penalised: a start that is roughly right.
+    void block_passes(uint64_t seed) {
+        DenseRows<double> rows(X_.data(), n_, D_, D_, k_);
+        Buffer<double> W(rows.weights_size());
+        std::vector<int64_t> order(n_);
+        std::vector<int32_t> all(k_);
+        std::vector<double> norm(n_);
+        for (int32_t l = 0; l < k_; ++l)
+            for (int32_t j = 0; j < D_; ++j) rows.weight(W.data(), l, j) = V_[l * D_ + j];
+        for (int64_t i = 0; i < n_; ++i) order[i] = i, norm[i] = rows.squared_norm(i);
+        for (int32_t l = 0; l < k_; ++l) all[l] = l;
+        Random random(seed);
+        double *f = &room_[0], *d = &room_[k_], *a = &room_[2 * k_], *c = &room_[3 * k_];
+        for (int pass = 0; pass < start_passes; ++pass) {
+            random.shuffle(order.begin(), static_cast<uint32_t>(n_));
+            for (const int64_t i : order) {
+                if (norm[i] <= 0) continue;
+                rows.scores_all(W.data(), i, f);
+                differences(i, f, d);
+                double* old = &a_[i * m_];
+                loss_.block(i, norm[i], d, old, m_, a);
+                poll_.work(2.0 * k_ * D_);
+                if (std::equal(a, a + m_, old)) continue;
+                std::fill(c, c + k_, 0.0);
+                add_coefficients(i, a, 1, c);
+                add_coefficients(i, old, -1, c);
+                rows.add(W.data(), i, all.data(), k_, c);
+                std::copy(a, a + m_, old);
+            }
+        }
+        refresh();
+        W_ = V_;
+        scores(X_.data(), n_, W_, F_.data());
+    }
+    static constexpr int start_passes = 8;
+
+    // ---- one value of C ----
+
+    bool rung_solved(double sigma, double tol) {
+        const double width = 1 / sigma;  // C
+        sigma_ = sigma;
+        double move = 1, wider = 1;
+        int since_centre = 0;
+        bool centred = false;
+        for (;;) {
+            if (!centred) {
+                abar_ = a_;
+                if (intercept_) {
+                    for (int32_t l = 0; l < k_; ++l) centre_[l] = W_[l * D_ + d_];
+                    penalty_[d_] = std::max(1e-6, 0.1 * std::min(1.0, sigma_ * width));
+                }
+                centred = true;
+                since_centre = 0;
+            }
+            const double theta = wider * std::max(3 * sigma_ * width, std::min(1.0, 3 * move));
+            const double before = project(theta);
+            const std::vector<double> start = W_;
+            bool finished = false;
+            const int inner = inner_newton(tol, finished);
+            steps += inner;
+            since_centre += inner;
+            previous_.swap(F_);
+            F_.resize(n_ * k_);
+            scores(X_.data(), n_, W_, F_.data());
+            move = mean_move();
+            wider = 1;
+            if (project(0) > before + 1e-12 * std::abs(before)) {
+                shorten(start);
+                finished = false;
+                wider = 5;
+            }
+            certify();
+            if (gap <= tol * objective) {
+                refresh();  // V_ without the rounding of many small changes
+                certify();
+                if (gap <= tol * objective) return true;
+            }
+            if (steps >= max_steps_) return false;
+            if (finished) {
+                sigma_ *= since_centre <= 5 ? 0.09 : since_centre <= 14 ? 0.3 : since_centre <= 25 ? 0.55 : 1.0;
+                centred = false;
+            }
+        }
+    }
+
+    double mean_move() const {
+        double sum = 0;
+        for (int64_t q = 0; q < n_ * k_; ++q) sum += std::abs(F_[q] - previous_[q]);
+        return sum / static_cast<double>(n_ * k_);
+    }
+
+    // The working set was too small and phi rose from `start` (scores previous_) to W_.  The way there goes downhill at
+    // first, so a line search over all samples finds a better point on it.
+    void shorten(const std::vector<double>& start) {
+        std::vector<double> step = W_, gradient(W_.size());
+        for (size_t q = 0; q < step.size(); ++q) step[q] -= start[q];
+        W_ = start;
+        dF_ = F_;
+        for (int64_t q = 0; q < n_ * k_; ++q) dF_[q] -= previous_[q];
+        F_.swap(previous_);
+        project(infinity);
+        Fw_ = F_;
+        set_gradient(gradient);
+        const double t = line_search(gradient, step);
+        for (size_t q = 0; q < step.size(); ++q) W_[q] += t * step[q];
+        F_ = Fw_;
+    }
+
+    // Newton on the working set: W_, a_ and V_ move, F_ stays behind.  Returns the number of steps.
+    int inner_newton(double tol, bool& finished) {
+        const int64_t rows = static_cast<int64_t>(working_.size());
+        const size_t size = W_.size();
+        Xw_.resize(rows * D_);
+        Fw_.resize(rows * k_);
+        dF_.resize(rows * k_);
+        for (int64_t s = 0; s < rows; ++s) {
+            std::copy_n(&X_[working_[s] * D_], D_, &Xw_[s * D_]);
+            std::copy_n(&F_[working_[s] * k_], k_, &Fw_[s * k_]);
+        }
+        std::vector<double> gradient(size), step(size);
+        for (int done = 0;; ++done) {
+            set_gradient(gradient);
+            if (done > 0) {
+                double inner_gap = 0, far = far_;
+                for (size_t q = 0; q < size; ++q) inner_gap += square(gradient[q]) / penalty_[q % D_];
+                for (const int64_t i : working_) far += moved(i, &a_[i * m_]);
+                double reach = sigma_ * far;
+                if (intercept_)
+                    for (int32_t l = 0; l < k_; ++l) reach += penalty_[d_] * square(W_[l * D_ + d_] - centre_[l]);
+                finished = inner_gap <= std::max(0.1 * reach, 0.05 * tol * objective);
+                if (finished || done >= 20 || steps + done >= max_steps_) return done;
+            }
+            system_.clear();
+            for (int64_t s = 0; s < rows; ++s) {
+                if (leeway_[s] > 0) continue;
+                const int64_t i = working_[s];
+                loss_.pairs(i, sigma_, &a_[i * m_], m_, [&](int32_t j, int32_t l, double w) {
+                    system_.add(static_cast<int32_t>(s), j < 0 ? y_[i] : rival(i, j), rival(i, l), w);
+                });
+            }
+            system_.factor(Xw_.data(), penalty_.data());
+            for (size_t q = 0; q < size; ++q) step[q] = -gradient[q];
+            system_.solve(step.data());
+            scores(Xw_.data(), rows, step, dF_.data());
+            const double t = line_search(gradient, step);
+            for (size_t q = 0; q < size; ++q) W_[q] += t * step[q];
+        }
+    }
+
+    // gradient of phi = penalty'(W) - X'c
+    void set_gradient(std::vector<double>& gradient) const {
+        for (size_t q = 0; q < gradient.size(); ++q) gradient[q] = W_[q] - V_[q];
+        if (intercept_)
+            for (int32_t l = 0; l < k_; ++l)
+                gradient[l * D_ + d_] = penalty_[d_] * (W_[l * D_ + d_] - centre_[l]) - V_[l * D_ + d_];
+    }
+
+    // phi'(t) rises: look for |phi'(t)| <= 1/2 |phi'(0)|.  Moves Fw_, a_, V_ and leeway_ to that t and returns it.
+    double line_search(const std::vector<double>& gradient, const std::vector<double>& step) {
+        const int64_t rows = static_cast<int64_t>(working_.size());
+        double slope = 0, bend = 0;
+        for (size_t q = 0; q < step.size(); ++q) {
+            slope += gradient[q] * step[q];
+            bend += penalty_[q % D_] * step[q] * step[q];
+        }
+        old_.resize(rows * m_);
+        reach_.resize(rows);
+        for (int64_t s = 0; s < rows; ++s) {
+            const int64_t i = working_[s];
+            std::copy_n(&a_[i * m_], m_, &old_[s * m_]);
+            double* e = &room_[0];
+            differences(i, &dF_[s * k_], e);
+            reach_[s] = 0;
+            for (int32_t j = 0; j < m_; ++j) reach_[s] = std::max(reach_[s], std::abs(e[j]));
+        }
+        double t = 1, lo = 0, at_lo = slope, hi = 0, at_hi = 0, farthest = 0;
+        for (int trial = 0;; ++trial) {
+            farthest = std::max(farthest, t);
+            const double now = slope + t * bend - map_along(t, farthest);
+            if (std::abs(now) <= 0.5 * std::abs(slope) || trial >= 30) break;
+            if (now > 0) {
+                if (hi > 0 && trial % 3 == 2) at_lo *= 0.5;  // regula falsi must not creep
+                hi = t, at_hi = now;
+            } else {
+                if (hi > 0 && trial % 3 == 2) at_hi *= 0.5;
+                lo = t, at_lo = now;
+            }
+            t = hi > 0 ? lo + std::clamp(at_lo / (at_lo - at_hi), 0.05, 0.95) * (hi - lo) : 3 * t;
+        }
+        accept(t);
+        return t;
+    }
+    // a_ at t; returns <c(t) - c(0), dF>.  Samples that cannot have moved for any trial so far are left alone.
+    double map_along(double t, double farthest) {
+        double *f = &room_[0], *d = &room_[k_], *e = &room_[2 * k_], sum = 0;
+        for (int64_t s = 0; s < static_cast<int64_t>(working_.size()); ++s) {
+            if (farthest * reach_[s] < leeway_[s]) continue;
+            const int64_t i = working_[s];
+            for (int32_t l = 0; l < k_; ++l) f[l] = Fw_[s * k_ + l] + t * dF_[s * k_ + l];
+            differences(i, f, d);
+            differences(i, &dF_[s * k_], e);
+            double *a = &a_[i * m_], *old = &old_[s * m_];
+            loss_.block(i, sigma_, d, &abar_[i * m_], m_, a);
+            for (int32_t j = 0; j < m_; ++j) sum += (a[j] - old[j]) * e[j];
+            poll_.work(20.0 * m_);
+        }
+        return sum;
+    }
+    void accept(double t) {
+        double* d = &room_[0];
+        for (int64_t s = 0; s < static_cast<int64_t>(working_.size()); ++s) {
+            const int64_t i = working_[s];
+            for (int32_t l = 0; l < k_; ++l) Fw_[s * k_ + l] += t * dF_[s * k_ + l];
+            leeway_[s] -= t * reach_[s];
+            if (leeway_[s] > 0) continue;
+            double* a = &a_[i * m_];
+            differences(i, &Fw_[s * k_], d);
+            leeway_[s] = loss_.leeway(i, sigma_, d, &abar_[i * m_], a, m_);
+            if (!std::equal(a, a + m_, &old_[s * m_])) note_change(i, &old_[s * m_], a);
+        }
+        apply_changes();
+    }
+
+    const int64_t n_, d_;
+    const int D_;
+    const int32_t k_, m_;
+    const int32_t* y_;
+    const Loss& loss_;
+    double* cap_;
+    const bool intercept_;
+    Poll& poll_;
+    PairLaplacian system_;
+    std::vector<double> X_, mean_,
+        penalty_;                         // penalty_: the weight of each feature's square; 1, and r for the constant
+    std::vector<double> W_, V_, centre_;  // k x D; V = X'c
+    std::vector<double> F_, a_, abar_, previous_;  // n x k, n x (k - 1)
+    std::vector<int64_t> working_, changed_;
+    std::vector<double> change_, buffer_, Xw_, Fw_, dF_, old_, leeway_, reach_;
+    std::vector<double> room_;
+    double curvature_ = 0, constant_ = 1, sigma_ = 1, far_ = 0;
+    int64_t max_steps_ = 0;
+};
+
+}  // namespace skm
