@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
 
 
 class Problem(NamedTuple):
@@ -28,8 +37,28 @@ class Problem(NamedTuple):
     kept: np.ndarray
 
 
-class MarginClassifier(ClassifierMixin, BaseEstimator):
-    """Base of all classifiers here.  A subclass gives ``fit`` and ``_scores`` (one column a class)."""
+def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of ``fit``: parameters are validated, and callbacks (scikit-learn 1.9 and later) hear of the fit."""
+
+    @wraps(method)
+    def fit(self: Any, X: Any, y: Any = None, *args: Any, **metadata: Any) -> Any:
+        if not hasattr(self, "_init_callback_context"):
+            return method(self, X, y, *args, **metadata)
+        about = {"estimator": self, "X": X, "y": y, "metadata": metadata or None}
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(**about)
+        method(self, X, y, *args, **metadata)
+        context.call_on_fit_task_end(**about, reconstruction_attributes={})
+        return self
+
+    return _fit_context(prefer_skip_nested_validation=True)(fit)
+
+
+class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Base of all classifiers here.  A subclass gives ``fit`` and ``_scores`` (one column a class).
+
+    ``fit`` has the decorator `fitting`.
+    """
 
     _accept_sparse: Any = "csr"
 
@@ -107,6 +136,14 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         winner = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[winner]
+
+    def _step(self, name: str, attributes: Callable[[], dict[str, Any]] | None = None) -> None:
+        """Tell the callbacks that a part of the fit is done; ``attributes`` makes what prediction would need now."""
+        context = getattr(self, "_callback_fit_ctx", None)
+        if context is not None and hasattr(self, "_skl_callbacks"):
+            step = context.subcontext(task_name=name)
+            step.call_on_fit_task_begin(estimator=self)
+            step.call_on_fit_task_end(estimator=self, reconstruction_attributes=attributes)
 
     def _warn_not_converged(self, reached: float, quantity: str = "relative duality gap") -> None:
         warnings.warn(

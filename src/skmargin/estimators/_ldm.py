@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -18,6 +17,7 @@ from ..solvers.ridge_direct import iterate_features, iterate_kernel
 from ..solvers.ridge_direct import solve_features as ridge_features
 from ..solvers.ridge_direct import solve_kernel as ridge_kernel
 from ..solvers.sources import Features
+from ._base import fitting
 from ._pairwise import PairwiseMachines, Prepared
 
 
@@ -155,7 +155,7 @@ class LDMClassifier(PairwiseMachines):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LDMClassifier:
         """Fit the machines.
 

@@ -22,7 +22,7 @@ from ..solvers.primal import PrimalState, minimise
 from ..solvers.primal_adam import AdamState, adam_epoch
 from ..solvers.primal_factor import GramFactor, factorise
 from ..solvers.primal_objective import PrimalObjective, one_blas_thread
-from ._base import LinearScores, MarginClassifier, Problem
+from ._base import LinearScores, MarginClassifier, Problem, fitting
 
 _ADAM_CHECK = 10  # epochs between two certificates of Adam
 
@@ -183,7 +183,7 @@ class M3SVC(LinearScores, MarginClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> M3SVC:
         """Fit the classifier.
 

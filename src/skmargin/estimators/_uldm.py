@@ -6,10 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..solvers.linear_system import Machine, Solution
+from ._base import fitting
 from ._ridge import RidgeMachines, positive_values
 
 
@@ -148,7 +148,7 @@ class ULDMClassifier(RidgeMachines):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ULDMClassifier:
         """Fit the machines, after choosing ``alpha`` and ``gamma`` where several values were given.
 

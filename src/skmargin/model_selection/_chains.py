@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
-from joblib import hash as content_hash
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
@@ -33,6 +32,13 @@ def in_path_order(parameter: str, values: Iterable[Any]) -> list[int]:
     return sorted(range(len(values)), key=values.__getitem__, reverse=parameter.rpartition("__")[2] in FALLING)
 
 
+def key_of(params: dict[str, Any]) -> frozenset[Any]:
+    """What tells settings apart: numbers and words by their value, other objects by their identity."""
+    return frozenset(
+        (name, type(v).__name__, v if v is None or isinstance(v, (Real, str)) else id(v)) for name, v in params.items()
+    )
+
+
 def chains(candidates: Sequence[dict[str, Any]], prefix: str) -> list[Chain]:
     """Split the candidates into chains."""
     parameter = next((prefix + name for name in PATH if _varies(prefix + name, candidates)), None)
@@ -40,7 +46,7 @@ def chains(candidates: Sequence[dict[str, Any]], prefix: str) -> list[Chain]:
     for number, candidate in enumerate(candidates):
         on_path = parameter is not None and _is_number(candidate.get(parameter))
         rest = {name: value for name, value in candidate.items() if not on_path or name != parameter}
-        key = content_hash(sorted(rest.items(), key=lambda item: item[0])) if on_path else number
+        key = key_of(rest) if on_path else number
         groups.setdefault(key, []).append(number)
     out = []
     for numbers in groups.values():

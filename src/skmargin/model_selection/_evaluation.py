@@ -14,7 +14,7 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _Passthroug
 from sklearn.model_selection._validation import _score
 from sklearn.utils.validation import _num_samples
 
-from ._chains import Chain, prefix_of
+from ._chains import Chain, key_of, prefix_of
 from ._folds import Fold, Rows, shares_gram
 from ._path import WarmPath
 from ._pipelines import is_split
@@ -40,7 +40,7 @@ class Evaluation:
         )
         self.results: list[list[dict[str, Any] | None]] = [[None] * len(folds) for _ in candidates]
         self.error_score = search.error_score
-        # Scorers of scikit-learn see predictions only; a function of the user's may look into the estimator it is given.
+        # Scorers of scikit-learn see predictions only; a function of the user's may look into its estimator.
         parts = list(scorer._scorers.values()) if isinstance(scorer, _MultimetricScorer) else [scorer]
         self.shares = all(isinstance(part, (_BaseScorer, _PassthroughScorer)) for part in parts)
 
@@ -55,16 +55,17 @@ class Evaluation:
                 **clone(self.candidates[chain.candidates[0]], safe=False)
             )
             apart = self.shares and is_split(template)
+            front = self._front_key(template, chain) if apart else None
             classifier = template.steps[-1][1] if apart else template
             parameter = chain.parameter
             if parameter is not None and apart:
                 parameter = parameter[len(prefix_of(template)) :]
             values = [self.candidates[c][chain.parameter] if chain.parameter else None for c in chain.candidates]
             path = WarmPath(classifier, parameter, values)
-            made: dict[Any, Rows] = {}
+            made: dict[str, Any] = {}
             for candidate, value in zip(chain.candidates, values, strict=True):
                 result = self._fit_and_score(
-                    template, apart, path, value, fold, made, self._context(candidate, fold_number)
+                    template, front, path, value, fold, made, self._context(candidate, fold_number)
                 )
                 self.results[candidate][fold_number] = result
         finally:
@@ -73,13 +74,13 @@ class Evaluation:
             self._say(chain, fold_number)
 
     def _fit_and_score(
-        self, template: Any, apart: bool, path: WarmPath, value: Any, fold: Fold, made: dict[Any, Rows], context: Any
+        self, template: Any, front: Any, path: WarmPath, value: Any, fold: Fold, made: dict[str, Any], context: Any
     ) -> dict[str, Any]:
         result: dict[str, Any] = {"fit_error": None, "n_test_samples": _num_samples(fold.X_test)}
         start = time.perf_counter()
         with self._reported(context, path, fold):
             try:
-                rows = fold.rows_behind(template) if apart else fold.rows()
+                rows = fold.rows() if front is None else fold.rows_behind(template, front)
                 model, rows = self._fit(path, value, rows, fold, made)
             except Exception:
                 if self.error_score == "raise":
@@ -96,20 +97,26 @@ class Evaluation:
                 result["train_scores"] = self._score(model, rows.train, fold.y_train, fold.score_params_train)
         return result
 
-    def _fit(self, path: WarmPath, value: Any, rows: Rows, fold: Fold, made: dict[Any, Rows]) -> tuple[Any, Rows]:
+    def _fit(self, path: WarmPath, value: Any, rows: Rows, fold: Fold, made: dict[str, Any]) -> tuple[Any, Rows]:
         """Fit for one value; where candidates share a kernel, on its matrix."""
         model = path.classifier
+        if "kernel" in made:
+            model.set_params(kernel=made["kernel"])
         if self.shares and len(self.candidates) > 1 and shares_gram(model, _num_samples(rows.train)):
-            if path.parameter in ("gamma", "degree", "coef0"):
-                model.set_params(**{path.parameter: value})
+            if path.parameter == "gamma":
+                model.set_params(gamma=value)
                 made.clear()
+            made["kernel"] = model.kernel
             if "gram" not in made:
                 made["gram"] = rows._replace(**dict(zip(("train", "test"), fold.gram(model, rows), strict=True)))
             rows = made["gram"]
             model.set_params(kernel="precomputed")
-        elif "gram" in made:
-            rows = made["gram"]
         return path.fit(value, rows.train, fold.y_train, rows.fit_params), rows
+
+    def _front_key(self, template: Any, chain: Chain) -> Any:
+        prefix = prefix_of(template)
+        params = self.candidates[chain.candidates[0]]
+        return key_of({name: v for name, v in params.items() if not name.startswith(prefix) and name != prefix[:-2]})
 
     def _score(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
         return _score(model, X, y, self.scorer, params, self.error_score)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import hash as content_hash
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params, _check_sample_weight
@@ -32,15 +31,21 @@ class Rows(NamedTuple):
     train: Any
     test: Any
     fit_params: dict[str, Any]
-    key: str  # of the steps that made them
+    key: Any  # of the steps that made them
 
 
 class Fold:
     """One split of the data.  Its arrays live from the first use until every task has left."""
 
     def __init__(
-        self, estimator: Any, X: Any, y: Any, split: tuple[Any, Any], fit_params: dict[str, Any], score_params: dict[str, Any]
-    ) -> None:  # fmt: skip
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        split: tuple[Any, Any],
+        fit_params: dict[str, Any],
+        score_params: dict[str, Any],
+    ) -> None:
         self._source = (estimator, X, y, fit_params, score_params)
         self.indices = split
         self._lock = threading.RLock()
@@ -58,7 +63,7 @@ class Fold:
                 self.fit_params = _check_method_params(X, fit_params, indices=train)
                 self.score_params_train = _check_method_params(X, score_params, indices=train)
                 self.score_params_test = _check_method_params(X, score_params, indices=test)
-                self._shared["rows"] = Rows(self.X_train, self.X_test, self.fit_params, "")
+                self._shared["rows"] = Rows(self.X_train, self.X_test, self.fit_params, None)
 
     def leave(self) -> None:
         """One task is done; the last one frees the memory."""
@@ -78,10 +83,9 @@ class Fold:
         """The rows themselves."""
         return self._shared["rows"]
 
-    def rows_behind(self, pipeline: Any) -> Rows:
-        """The rows behind the first steps of a pipeline, which are fitted once for each setting of theirs."""
+    def rows_behind(self, pipeline: Any, key: Any) -> Rows:
+        """The rows behind the first steps of a pipeline, which are fitted once for each ``key`` of their settings."""
         front = pipeline[:-1]
-        key = content_hash(front)
 
         def make() -> Rows:
             front_params, fit_params = split_fit_params(pipeline, self.fit_params)

@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
+from ..estimators._base import MarginClassifier
 from ._chains import in_path_order, prefix_of
 from ._pipelines import split_fit_params
 
@@ -22,7 +23,7 @@ class WarmPath:
 
     def __init__(self, classifier: BaseEstimator, parameter: str | None, values: Sequence[Any]) -> None:
         self.classifier, self.parameter, self.values = classifier, parameter, values
-        self._warm = "warm_start" in classifier.get_params(deep=False)
+        self._warm = isinstance(classifier, MarginClassifier) and "warm_start" in classifier.get_params(deep=False)
         self._given_warm_start = self._warm and classifier.get_params(deep=False)["warm_start"]
         self.closed_form = parameter is not None and parameter == getattr(classifier, "_strength_name", None)
         self._solved: Callable[[Any], Any] | None = None

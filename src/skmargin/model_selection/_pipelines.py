@@ -19,7 +19,7 @@ def is_split(estimator: BaseEstimator) -> bool:
 
 
 def split_fit_params(pipeline: Pipeline, fit_params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters of ``fit`` for the steps before the classifier, as their pipeline takes them, and for the classifier."""
+    """Parameters of ``fit`` for the steps before the classifier (as their pipeline takes them), and for it."""
     last = pipeline.steps[-1][0]
     if not get_config()["enable_metadata_routing"]:
         prefix = f"{last}__"

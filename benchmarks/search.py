@@ -1,0 +1,89 @@
+"""Searches for parameters against scikit-learn's grid search, in one run on all processors.
+
+    python -m benchmarks.search --data DIR [--sets usps satimage sector] [--steps 11] [--rows N]
+
+``cs``   : `MarginSearchCV` of `CrammerSingerSVC` against `GridSearchCV` of ``LinearSVC(multi_class="crammer_singer")``,
+           both without intercept, C = 2^0 .. 2^20 in steps of 4, 5 folds, refit
+``uldm`` : `MarginSearchCV` of `ULDMClassifier` against `GridSearchCV` of the same, 8 strengths, 3 widths, 5 folds
+
+Both sides use all processors (threads here, processes there) and take turns.  Read the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.svm import LinearSVC
+
+from benchmarks.data import load
+from skmargin import CrammerSingerSVC, ULDMClassifier
+from skmargin.model_selection import MarginSearchCV
+
+ALPHAS = [1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.1]
+FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
+
+
+def seconds(search: Any, X: Any, y: np.ndarray) -> float:
+    """Wall time of a search."""
+    start = time.perf_counter()
+    search.fit(X, y)
+    return time.perf_counter() - start
+
+
+def race(name: str, job: str, ours: Any, theirs: Any, X: Any, y: np.ndarray) -> None:
+    """One line: both times, their ratio, and what was chosen."""
+    mine, other = seconds(ours, X, y), seconds(theirs, X, y)
+    print(
+        f"{name:10s} {job:5s} {mine:8.2f} {other:8.2f} {other / mine:7.1f} "
+        f"{ours.best_score_:7.4f} {theirs.best_score_:7.4f}  {ours.best_params_} {theirs.best_params_}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=None)
+    parser.add_argument("--sets", nargs="*", default=["satimage", "usps", "sector"])
+    parser.add_argument("--jobs", nargs="*", choices=["cs", "uldm"], default=["cs", "uldm"])
+    parser.add_argument("--steps", type=int, default=11, help="values of C: 2^0, 2^2, ...")
+    parser.add_argument("--rows", type=int, default=None, help="only so many rows")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)  # LIBLINEAR at large C
+    print(f"{'set':10s} {'job':5s} {'ours s':>8s} {'sklearn s':>8s} {'ratio':>7s} {'score':>7s} {'theirs':>7s}  chosen")
+    for name in arguments.sets:
+        data = load(name, arguments.data)
+        rows = np.random.default_rng(0).permutation(len(data.y))[: arguments.rows]
+        X, y = data.X[rows], data.y[rows]
+        options = {"cv": FOLDS, "n_jobs": -1}
+        if "cs" in arguments.jobs:
+            grid = {"C": [4.0**e for e in range(arguments.steps)]}
+            rival = LinearSVC(multi_class="crammer_singer", fit_intercept=False)
+            race(
+                name,
+                "cs",
+                MarginSearchCV(CrammerSingerSVC(fit_intercept=False), grid, **options),
+                GridSearchCV(rival, grid, **options),
+                X,
+                y,
+            )
+        if "uldm" in arguments.jobs and isinstance(X, np.ndarray):
+            grid = {"alpha": ALPHAS, "gamma": (np.array([1.0, 10.0, 50.0]) / X.shape[1]).tolist()}
+            race(
+                name,
+                "uldm",
+                MarginSearchCV(ULDMClassifier(), grid, **options),
+                GridSearchCV(ULDMClassifier(), grid, **options),
+                X,
+                y,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Paths along one parameter equal fits from nothing."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from skmargin import LSSVC, M3SVC, CrammerSingerSVC, ULDMClassifier, WestonWatkinsSVC
+from skmargin.model_selection import margin_path
+from skmargin.model_selection._chains import chains
+from skmargin.model_selection._racing import hopeless
+from skmargin.solvers.dual_blocks import solve_linear
+
+X, Y = load_iris(return_X_y=True)
+X = MinMaxScaler().fit_transform(X)
+WEIGHT = np.random.default_rng(0).integers(0, 3, len(Y)).astype(float)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+@pytest.mark.parametrize(
+    ("estimator", "name", "values"),
+    [
+        (CrammerSingerSVC(tol=1e-7), "C", [1.0, 0.01, 10.0]),
+        (CrammerSingerSVC(kernel="rbf", tol=1e-6), "C", [1.0, 0.01]),
+        (WestonWatkinsSVC(kernel="rbf", tol=1e-6), "gamma", [0.1, 1.0]),
+        (M3SVC(tol=1e-8), "alpha", [1e-3, 1e-1]),
+        (M3SVC(tol=1e-8), "p", [2.0, 4.0]),
+        (ULDMClassifier(), "alpha", [1e-8, 0.1, 1e-3]),
+        (ULDMClassifier(kernel="linear"), "alpha", [0.0, 0.1]),
+        (LSSVC(), "C", [0.1, 10.0]),
+    ],
+)
+def test_path_equals_single_fits(estimator, name, values, weight):
+    models = margin_path(estimator, X, Y, name, values, sample_weight=weight)
+    for model, value in zip(models, values, strict=True):
+        alone = clone(estimator).set_params(**{name: value}).fit(X, Y, sample_weight=weight)
+        assert model.get_params() == alone.get_params()
+        assert_allclose(model.objective_, alone.objective_, rtol=1e-5)
+        assert_allclose(model.decision_function(X), alone.decision_function(X), atol=2e-2)
+        assert set(vars(model)) == set(vars(alone))
+
+
+def test_path_of_a_pipeline():
+    pipeline = make_pipeline(MinMaxScaler(), CrammerSingerSVC(tol=1e-7))
+    for model, C in zip(margin_path(pipeline, X, Y, "crammersingersvc__C", [0.1, 1.0]), [0.1, 1.0], strict=True):
+        alone = clone(pipeline).set_params(crammersingersvc__C=C).fit(X, Y)
+        assert_allclose(model.decision_function(X), alone.decision_function(X), atol=1e-3)
+    with pytest.raises(ValueError, match="param_name='C' is not a parameter"):
+        margin_path(pipeline, X, Y, "C", [1.0])
+
+
+@pytest.mark.parametrize(("C", "growth"), [(0.01, 4.0), (10.0, 4.0), (10.0, 0.5)])
+def test_duals_start_at_the_best_point_of_their_ray(C, growth):
+    digits, labels = load_digits(return_X_y=True)
+    cap = np.full(len(labels), C)
+    state = solve_linear(digits / 16, labels.astype(np.int32), cap, 10, "max", fit_intercept=False)
+    value = lambda t: t * state.alpha.sum() - 0.5 * t**2 * (state.W**2).sum()  # the dual objective along the ray  # noqa: E731
+    grown = state.rescaled(growth * cap)
+    t = grown.alpha.sum() / state.alpha.sum()
+    assert_allclose(grown.alpha, t * state.alpha)
+    assert t <= growth * (1 + 1e-12)
+    assert value(t) >= value(np.linspace(0, growth, 1001)).max() * (1 - 1e-5) - 1e-12
+
+
+def test_chains():
+    grid = [{"C": c, "k": k} for c in (4, 1, 2) for k in (1, 2)] + [{"kernel": "rbf"}]
+    found = chains(grid, "")
+    assert [(chain.candidates, chain.parameter) for chain in found] == [([2, 4, 0], "C"), ([3, 5, 1], "C"), ([6], None)]
+    assert chains([{"m__alpha": 1.0}, {"m__alpha": 2.0}], "m__")[0].candidates == [1, 0]
+
+
+def test_paired_test_rejects_only_what_is_clearly_worse():
+    rng = np.random.default_rng(0)
+    scores = 0.9 + 0.001 * rng.normal(size=(4, 3))
+    scores[1] -= 0.3
+    scores[3] = np.nan
+    assert hopeless(scores, 0.25).tolist() == [False, True, False, False]
+    assert not hopeless(scores[:, :2], 0.25).any()

@@ -1,0 +1,217 @@
+"""MarginSearchCV finds what GridSearchCV finds."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer, recall_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+
+from skmargin import LSSVC, M3SVC, CrammerSingerSVC, LDMClassifier, TopKSVC, ULDMClassifier, WestonWatkinsSVC
+from skmargin.model_selection import MarginSearchCV, default_grid
+
+X, Y = load_iris(return_X_y=True)
+X = MinMaxScaler().fit_transform(X)
+Y = np.array(["setosa", "versicolor", "virginica"])[Y]
+
+SEARCHES = {
+    "crammer-singer": (CrammerSingerSVC(tol=1e-6), {"C": [10.0, 0.1, 1.0]}),
+    "crammer-singer-rbf": (CrammerSingerSVC(kernel="rbf", tol=1e-5), {"C": [0.1, 1.0], "gamma": ["scale", 0.5]}),
+    "weston-watkins": (WestonWatkinsSVC(tol=1e-6), {"C": [1.0, 10.0]}),
+    "widths-only": (WestonWatkinsSVC(kernel="rbf", tol=1e-5), {"gamma": [0.1, 1.0, 5.0]}),
+    "top-k": (TopKSVC(fit_intercept=False, tol=1e-6), {"C": [0.1, 1.0], "k": [1, 2]}),
+    "m3": (M3SVC(tol=1e-5), {"alpha": [1e-2, 1e-1], "p": [2, 4]}),
+    "m3-poly": (M3SVC(kernel="poly", tol=1e-5), {"alpha": [1e-2, 1e-1]}),
+    "uldm": (ULDMClassifier(), {"alpha": [1e-10, 1e-4, 1e-1], "gamma": [0.5, 2.0]}),
+    "uldm-linear": (ULDMClassifier(kernel="linear"), {"alpha": [0.0, 1e-4, 1e-1]}),
+    "uldm-basis": (ULDMClassifier(basis="random", n_basis=20, random_state=0), {"alpha": [1e-6, 1e-2]}),
+    "lssvc": (LSSVC(multi_class="ovr"), {"C": [0.1, 1.0, 10.0]}),
+    "ldm": (LDMClassifier(tol=1e-6, random_state=0), {"C": [0.1, 10.0]}),
+    "pipeline": (
+        make_pipeline(StandardScaler(), CrammerSingerSVC(tol=1e-6)),
+        {"standardscaler__with_std": [True, False], "crammersingersvc__C": [0.1, 1.0]},
+    ),
+    "several-grids": (LSSVC(), [{"C": [1.0, 2.0]}, {"kernel": ["linear"], "C": [1.0]}]),
+    "not-ours": (LogisticRegression(), {"C": [0.1, 1.0]}),
+}
+
+
+def both(estimator, grid, X=X, y=Y, n_jobs=None, fit=None, **options):
+    fit = fit or {}
+    theirs = GridSearchCV(estimator, grid, **{"cv": 5, **options}).fit(X, y, **fit)
+    ours = MarginSearchCV(estimator, grid, n_jobs=n_jobs, **options).fit(X, y, **fit)
+    return ours, theirs
+
+
+def assert_same(ours, theirs):
+    assert set(ours.cv_results_) == set(theirs.cv_results_)
+    for name, values in theirs.cv_results_.items():
+        if "time" in name:
+            continue
+        if name == "params" or name.startswith("param_"):
+            assert list(ours.cv_results_[name]) == list(values)
+        else:
+            assert_allclose(ours.cv_results_[name], values, atol=1e-12, err_msg=name)
+    assert ours.best_params_ == theirs.best_params_
+    assert ours.n_splits_ == theirs.n_splits_
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("name", SEARCHES)
+def test_equals_grid_search(name, n_jobs):
+    ours, theirs = both(*SEARCHES[name], n_jobs=n_jobs, return_train_score=True)
+    assert_same(ours, theirs)
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert_allclose(ours.score(X, Y), theirs.score(X, Y))
+    assert repr(ours.best_estimator_) == repr(theirs.best_estimator_)
+
+
+def test_several_metrics_and_refit():
+    scoring = {"accuracy": "accuracy", "recall": make_scorer(recall_score, average="macro")}
+    ours, theirs = both(*SEARCHES["pipeline"], scoring=scoring, refit="recall", n_jobs=2)
+    assert_same(ours, theirs)
+    assert ours.multimetric_
+    last = lambda results: len(results["params"]) - 1  # noqa: E731
+    ours, theirs = both(*SEARCHES["lssvc"], refit=last)
+    assert_same(ours, theirs)
+    assert not hasattr(MarginSearchCV(LSSVC(), {"C": [1.0]}, refit=False).fit(X, Y), "best_estimator_")
+
+
+def test_a_scorer_of_the_users_sees_the_whole_estimator():
+    def scorer(estimator, X, y):
+        assert X.shape[1] == 4 and "standardscaler" in estimator.named_steps
+        return {"a": estimator.score(X, y), "b": float(estimator[-1].C)}
+
+    ours, theirs = both(*SEARCHES["pipeline"], scoring=scorer, refit="a")
+    assert_same(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["crammer-singer-rbf", "uldm", "m3"])
+def test_weights_sparse_rows_and_other_splits(name):
+    weight = np.random.default_rng(0).integers(0, 3, len(Y)).astype(float)
+    groups = np.arange(len(Y)) % 5
+    estimator, grid = SEARCHES[name]
+    ours, theirs = both(
+        estimator, grid, sparse.csr_array(X), cv=GroupKFold(3), fit={"sample_weight": weight, "groups": groups}
+    )
+    assert_same(ours, theirs)
+    assert_same(*both(estimator, grid, cv=ShuffleSplit(2, random_state=0)))
+
+
+def test_metadata_routing():
+    weight = np.random.default_rng(0).integers(1, 3, len(Y)).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=True)
+        classifier = (
+            CrammerSingerSVC(tol=1e-6).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        )
+        ours, theirs = both(
+            make_pipeline(scaler, classifier),
+            {"crammersingersvc__C": [0.1, 1.0]},
+            n_jobs=2,
+            fit={"sample_weight": weight},
+        )
+        assert_same(ours, theirs)
+    name = {"crammersingersvc__sample_weight": weight}
+    assert_same(*both(*SEARCHES["pipeline"], fit=name))
+
+
+def test_precomputed_kernel():
+    K = X @ X.T
+    assert_same(*both(CrammerSingerSVC(kernel="precomputed", tol=1e-6), {"C": [0.1, 1.0]}, K))
+
+
+def test_fits_that_fail():
+    estimator, grid = ULDMClassifier(), {"alpha": [-1.0, 1e-4], "kernel": ["rbf", "linear"]}
+    with pytest.warns(FitFailedWarning), pytest.warns(UserWarning, match="non-finite"):
+        ours, theirs = both(estimator, grid)
+    assert_same(ours, theirs)
+    with pytest.warns(FitFailedWarning):
+        ours, theirs = both(CrammerSingerSVC(tol=1e-6), {"C": [-1.0, 1.0]}, error_score=0.0)
+    assert_same(ours, theirs)
+    with pytest.raises(ValueError, match="'C' parameter"):
+        MarginSearchCV(CrammerSingerSVC(), {"C": [-1.0, 1.0]}, error_score="raise", n_jobs=2).fit(X, Y)
+    with pytest.raises(ValueError, match="nothing to fit"):
+        MarginSearchCV(CrammerSingerSVC(), []).fit(X, Y)
+
+
+def test_first_steps_are_fitted_once_a_fold():
+    calls = []
+    count = FunctionTransformer(lambda X: (calls.append(len(X)), X)[1])
+    grid = {"crammersingersvc__C": [0.1, 1.0, 10.0], "crammersingersvc__class_weight": [None, "balanced"]}
+    MarginSearchCV(make_pipeline(count, CrammerSingerSVC()), grid, cv=3, refit=False, n_jobs=2).fit(X, Y)
+    assert sorted(calls) == [50, 50, 50, 100, 100, 100]
+
+
+def test_the_search_leaves_its_estimator_alone():
+    estimator = CrammerSingerSVC(kernel="rbf")
+    before = clone(estimator).get_params()
+    search = MarginSearchCV(estimator, {"C": [0.1, 1.0]}).fit(X, Y)
+    assert estimator.get_params() == before and not hasattr(estimator, "classes_")
+    assert search.best_estimator_.kernel == "rbf" and not search.best_estimator_.warm_start
+
+
+def test_racing_keeps_the_winner_and_drops_the_hopeless():
+    digits, labels = load_digits(return_X_y=True)
+    digits, labels = digits[:600] / 16, labels[:600]
+    grid = {"alpha": [1e-6, 1e-2, 1e6], "gamma": [0.05, 100.0]}
+    full = MarginSearchCV(ULDMClassifier(), grid).fit(digits, labels)
+    raced = MarginSearchCV(ULDMClassifier(), grid, racing=True).fit(digits, labels)
+    assert raced.best_params_ == full.best_params_ and raced.best_score_ == full.best_score_
+    dropped = np.isnan(raced.cv_results_["mean_test_score"])
+    assert dropped.any() and np.isnan(raced.cv_results_["split4_test_score"][dropped]).all()
+    assert np.isfinite(raced.cv_results_["split2_test_score"]).all()
+    with pytest.raises(ValueError, match="racing=True needs one metric"):
+        MarginSearchCV(LSSVC(), {"C": [1.0]}, racing=True, refit=lambda results: 0).fit(X, Y)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals between processes")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_interrupt_keeps_what_was_finished(n_jobs):
+    rows, labels = make_classification(3000, 60, n_informative=40, n_classes=8, flip_y=0.5, random_state=0)
+    search = MarginSearchCV(CrammerSingerSVC(C=1e3, tol=1e-13), {"max_iter": [1, 10**9]}, n_jobs=n_jobs)
+    sent = []
+
+    def interrupt():
+        time.sleep(2.0)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(rows, labels)
+    assert time.perf_counter() - sent[0] < 2.0  # 0.1 s on an idle machine
+    thread.join()
+    assert np.isfinite(search.cv_results_["split0_test_score"][0])
+    assert np.isnan(search.cv_results_["split0_test_score"][1])
+    with pytest.raises(NotFittedError):
+        search.predict(rows)
+
+
+def test_default_grids():
+    grid = default_grid(ULDMClassifier(), X)
+    assert set(grid) == {"alpha", "gamma"} and min(grid["gamma"]) > 0
+    assert set(default_grid(make_pipeline(StandardScaler(), CrammerSingerSVC()))) == {"crammersingersvc__C"}
+    assert MarginSearchCV(LSSVC(kernel="linear"), cv=3).fit(X, Y).best_score_ > 0.7
+    with pytest.raises(ValueError, match="give a grid"):
+        default_grid(StandardScaler())
+
+
+def test_verbose_prints_a_line_for_each_chain(capsys):
+    MarginSearchCV(LSSVC(), {"C": [1.0, 2.0]}, cv=2, verbose=1).fit(X, Y)
+    assert "4/4 fits: fold 2 of 2, 2 candidates along C" in capsys.readouterr().out
