@@ -12,11 +12,13 @@ import time
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.svm import LinearSVC
 from typer.testing import CliRunner
 
 import skmargin.cli
 from skmargin.cli._app import app
 from skmargin.cli._terminal import printable, seconds
+from skmargin.comparison import Model, models
 from skmargin.model_files import load_model
 
 STRANGE = ["[red]fox[/red]", "<script>alert(1)</script>", "שלום 🦊 \"'&"]
@@ -241,15 +243,26 @@ def test_a_model_for_other_features_is_refused(tmp_path):
     assert "is missing" in run("predict", model, "wine", "--out", tmp_path / "o.csv", code=1).stderr
 
 
-def test_models_that_fail_are_named_and_give_their_own_exit_code(tmp_path):
-    X = np.array([[-1e308, 1.0], [1e308, 2.0]] * 10)  # the width of the first column is not a number
-    path, page = write_csv(tmp_path / "data.csv", X, ["a", "b"] * 10, "xy"), tmp_path / "page.html"
-    words = ["compare", path, "--target", "kind", "--cv", 2, "--models", "one-vs-rest,m3", "--report", page]
-    result = run(*words, code=3)
-    assert "one-vs-rest failed: ValueError: " in result.stderr
-    assert "m3 failed: ValueError: " in result.stderr
-    assert set(json.loads(run(*words, "--json", code=3).stdout)["failed"]) == {"one-vs-rest", "m3"}
-    assert not page.exists()
+def test_models_that_fail_are_named_and_give_their_own_exit_code(tmp_path, monkeypatch):
+    bad = Model("bad", "", LinearSVC(), {"C": (-1.0,)})
+    known = {"bad": bad, "one-vs-rest": models()["one-vs-rest"]}
+    monkeypatch.setattr("skmargin.cli._app.models", lambda: known)
+    page, words = tmp_path / "page.html", ["compare", "iris", "--cv", 2, "--models", "all", "--report"]
+    result = run(*words, page, code=3)
+    assert "bad failed: InvalidParameterError: " in result.stderr
+    assert "Choose one-vs-rest" in result.stdout
+    assert [model["name"] for model in json_of(page)["models"]] == ["one-vs-rest"]
+    del known["one-vs-rest"]
+    result = run(*words, tmp_path / "none.html", "--json", code=3)
+    assert list(json.loads(result.stdout)["failed"]) == ["bad"]
+    assert not (tmp_path / "none.html").exists()
+
+
+def test_rows_at_the_end_of_the_range_make_no_noise(tmp_path):
+    X = np.array([[-1e308, 1.0], [1e308, 2.0]] * 10)  # their sum is not a number
+    path = write_csv(tmp_path / "data.csv", X, ["a", "b"] * 10, "xy")
+    result = run("compare", path, "--target", "kind", "--cv", 2, "--models", "one-vs-rest,m3")
+    assert len(result.stderr.splitlines()) == 2
 
 
 def test_datasets_are_listed():

@@ -143,13 +143,13 @@ class Comparison:
             start = time.perf_counter()
             predicted = search.predict(X[test])
             predict_time = time.perf_counter() - start
+            if number == 0:
+                best, part = search.best_estimator_, {"X_train": X[train], "y_train": y[train], "rows": test}
+                details = summarize_model(model.name, best, X[test], y[test], self.summary, **part)
+                self.details[model.name] = details
         converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
         params = {key.removeprefix("model__"): value for key, value in search.best_params_.items()}
         score = float(np.mean(predicted == y[test]))
-        if number == 0:
-            part = {"X_train": X[train], "y_train": y[train], "rows": test}
-            best = search.best_estimator_
-            self.details[model.name] = summarize_model(model.name, best, X[test], y[test], self.summary, **part)
         self.folds[model.name].append(Fold(score, float(search.refit_time_), predict_time, params, converged))
 
     def _settings(self) -> dict[str, Any]:
