@@ -13,6 +13,8 @@ namespace nb = nanobind;
 void bind_box(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_linear(nb::module_& m);
+void bind_lp(nb::module_& m);
+void bind_svrg(nb::module_& m);
 
 namespace skm {
 
@@ -42,4 +44,6 @@ NB_MODULE(_ext, m) {
     bind_box(m);
     bind_kernel(m);
     bind_linear(m);
+    bind_lp(m);
+    bind_svrg(m);
 }

@@ -40,6 +40,7 @@ struct Geometry {
     std::vector<double> curvature;  // A_i (+ t)
     std::vector<double> shift;      // x_i'mean; empty without an intercept
     double mean2 = 0, t = 0;
+    double q = 2;  // of the norm ||V||_{2,q} in the dual
     bool intercept() const { return !shift.empty(); }
 };
 
@@ -47,6 +48,7 @@ template <class Rows>
 class LinearModel {
   public:
     using T = typename Rows::T;
+    static constexpr bool weighted = false;
     explicit LinearModel(const Geometry<Rows>& geometry)
         : geo_(geometry), V_(geometry.rows.weights_size()), base_(geometry.rows.k), tot_(geometry.rows.k) {}
 

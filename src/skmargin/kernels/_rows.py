@@ -83,6 +83,8 @@ class KernelRows:
         Megabytes for the rows kept and the square of the working set.
     n_jobs : int or None, default=None
         Threads of the matrix products; None leaves the setting of BLAS.
+    offset : float, default=0.0
+        Added to every value: the kernel of rows with one more, constant, feature.
 
     Attributes
     ----------
@@ -106,11 +108,12 @@ class KernelRows:
         dtype: Any = np.float32,
         cache_size: float = 200,
         n_jobs: int | None = None,
+        offset: float = 0.0,
     ) -> None:
         self.X, self.arguments = X, (kernel, gamma, degree, coef0)
-        self.cache_size, self.n_jobs = cache_size, n_jobs
+        self.cache_size, self.n_jobs, self.offset = cache_size, n_jobs, offset
         self.n = X.shape[0]
-        self.diagonal = np.asarray(gram_diagonal(X, *self.arguments), dtype=np.float64)
+        self.diagonal = np.asarray(gram_diagonal(X, *self.arguments), dtype=np.float64) + offset
         self._threads = ThreadpoolController() if n_jobs is not None else None
         self._allocate(dtype)
 
@@ -126,6 +129,8 @@ class KernelRows:
         self.n_computed = 0
         if kernel == "precomputed":
             self._store = np.ascontiguousarray(gram(self.X, None, "precomputed", dtype=self.dtype))
+            if self.offset:
+                self._store = self._store + self.dtype.type(self.offset)
             self._slot = np.arange(n)
             return
         self._products = _Products(self.X, *self.arguments, self.dtype)
@@ -151,6 +156,8 @@ class KernelRows:
         )
         with limited:
             products.fill(products.Z[samples], norms, out, columns)
+        if self.offset:
+            out += self.dtype.type(self.offset)
 
     def keep(self, samples: np.ndarray) -> None:
         """Compute and keep the rows of these samples, as far as there is room; others make place for them."""

@@ -1,0 +1,132 @@
+// Python face of the block ascent with the norm of Lei et al.: dense and sparse rows, and kernel matrices.
+#include "arrays.hpp"
+#include "lp_blocks.hpp"
+
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+#include <type_traits>
+
+namespace nb = nanobind;
+using namespace skm;
+
+namespace {
+
+struct LpTask {
+    Vector<int32_t> y;
+    Vector<double> cap;
+    int32_t k;
+    double q;
+    std::optional<Vector<double>> mean;  // centre of the features: asks for a free intercept
+    Vector<double> b;
+    Vector<int64_t> start;
+    Vector<int32_t> cls;
+    Vector<double> alpha;
+    double tol;
+    int64_t passes;
+    bool stop_on_stall;
+    uint64_t seed;
+
+    void check(size_t n, size_t d) const {
+        if (y.size() != n || cap.size() != n || b.size() != static_cast<size_t>(k) || start.size() != n + 1 ||
+            cls.size() != alpha.size() || (mean && mean->size() != d) || start.data()[0] != 0 ||
+            start.data()[n] != static_cast<int64_t>(cls.size()) || !(q > 1))
+            throw nb::value_error("the arrays given to the core do not fit each other");
+        for (size_t i = 0; i < n; ++i)
+            if (y.data()[i] < 0 || y.data()[i] >= k || start.data()[i + 1] < start.data()[i])
+                throw nb::value_error("a class code lies outside 0..k-1, or the starts of the dual rows fall");
+        for (size_t j = 0; j < cls.size(); ++j)
+            if (cls.data()[j] < 0 || cls.data()[j] >= k) throw nb::value_error("a rival lies outside 0..k-1");
+    }
+};
+
+template <class Rows>
+struct is_gram : std::false_type {};
+template <class T>
+struct is_gram<GramRows<T>> : std::true_type {};
+
+template <class Rows>
+nb::dict solve(const Rows& rows, const LpTask& task) {
+    constexpr bool gram = is_gram<Rows>::value;
+    const int32_t k = rows.k;
+    const size_t width = gram ? 1 : static_cast<size_t>(rows.d);
+    std::vector<double> W(k * width), b(task.b.data(), task.b.data() + k), multipliers;
+    Duals duals(rows.n);
+    Outcome out;
+    {
+        nb::gil_scoped_release unlocked;
+        Poll poll(ask_python);
+        Geometry<Rows> geo(rows, task.mean.has_value());
+        geo.q = task.q;
+        if (task.mean) geo.centre(task.mean->data());
+        read_duals(duals, task.start, task.cls, task.alpha);
+        using Loss = HingeLoss<Hinge::max>;
+        const Loss loss(task.cap.data(), 1);
+        BlockAscent<Rows, Loss, LpModel<Rows>> ascent(geo, loss, task.y.data(), duals, b.data(), poll, task.seed);
+        out = ascent.run(Limits{task.tol, task.passes, infinity, task.stop_on_stall}, [] {});
+        multipliers = b;
+        if constexpr (gram)
+            ascent.model.publish(W.data(), b.data());
+        else
+            ascent.model.publish(task.mean ? task.mean->data() : nullptr, W.data(), b.data());
+    }
+    nb::dict result;
+    result["W"] = to_numpy(std::move(W), {static_cast<size_t>(k), width});
+    result["b"] = to_numpy(std::move(b), {static_cast<size_t>(k)});
+    result["multipliers"] = to_numpy(std::move(multipliers), {static_cast<size_t>(k)});
+    result["duals"] = write_duals(duals);
+    result["primal"] = out.primal;
+    result["gap"] = out.gap;
+    result["passes"] = out.passes;
+    return result;
+}
+
+template <class T>
+nb::dict lp_dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double q, std::optional<Vector<double>> mean,
+                  Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes,
+                  bool stop_on_stall, uint64_t seed) {
+    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, seed};
+    task.check(X.shape(0), X.shape(1));
+    const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
+    return solve(DenseRows<T>(X.data(), n, d, d, k), task);
+}
+
+template <class T>
+nb::dict lp_gram(Matrix<T> K, Vector<int32_t> y, Vector<double> cap, int32_t k, double q, std::optional<Vector<double>> mean,
+                 Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes,
+                 bool stop_on_stall, uint64_t seed) {
+    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, seed};
+    task.check(K.shape(0), K.shape(1));
+    if (K.shape(0) != K.shape(1)) throw nb::value_error("the kernel matrix must be square");
+    return solve(GramRows<T>(K.data(), static_cast<int64_t>(K.shape(0)), k), task);
+}
+
+template <class T, class I>
+nb::dict lp_csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<int32_t> y, Vector<double> cap, int32_t k,
+                double q, std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
+                Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, uint64_t seed) {
+    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, seed};
+    const size_t n = indptr.size() - 1;
+    task.check(n, static_cast<size_t>(d));
+    if (indptr.data()[0] != 0 || indptr.data()[n] > static_cast<I>(indices.size()) || indices.size() != values.size())
+        throw nb::value_error("the CSR arrays do not fit each other");
+    for (size_t i = 0; i < n; ++i)
+        if (indptr.data()[i + 1] < indptr.data()[i]) throw nb::value_error("CSR indptr must not fall");
+    for (size_t p = 0; p < indices.size(); ++p)
+        if (indices.data()[p] < 0 || indices.data()[p] >= d) throw nb::value_error("a CSR column lies outside 0..d-1");
+    return solve(SparseRows<T, I>(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, k), task);
+}
+
+}  // namespace
+
+void bind_lp(nb::module_& m) {
+    // The driver is solvers/lp_blocks.py.
+    m.def("lp_dense", &lp_dense<float>);
+    m.def("lp_dense", &lp_dense<double>);
+    m.def("lp_gram", &lp_gram<float>);
+    m.def("lp_gram", &lp_gram<double>);
+    m.def("lp_csr", &lp_csr<float, int32_t>);
+    m.def("lp_csr", &lp_csr<double, int32_t>);
+    m.def("lp_csr", &lp_csr<float, int64_t>);
+    m.def("lp_csr", &lp_csr<double, int64_t>);
+}
