@@ -70,7 +70,9 @@ def test_compare_as_json_prints_nothing_else():
     result = run("compare", "iris", "--models", "top-k,rbf-svm,ecoc", "--cv", 3, "--json")
     found = json.loads(result.stdout)
     assert found["data"]["classes"] == ["setosa", "versicolor", "virginica"]
-    assert [model["rank"] for model in found["models"]] == [1, 2, 3]
+    means = [model["mean"] for model in found["models"]]
+    assert means == sorted(means, reverse=True)
+    assert [model["rank"] for model in found["models"]] == [1 + means.index(mean) for mean in means]
     assert {model["model"] for model in found["models"]} == {"top-k", "rbf-svm", "ecoc"}
     for model in found["models"]:
         assert model["mean"] == pytest.approx(np.mean(model["fold_scores"]))
@@ -80,6 +82,17 @@ def test_compare_as_json_prints_nothing_else():
     assert found["models"][0]["p_value"] is None
     assert found["failed"] == {}
     assert found["advice"]
+
+
+def test_many_rows_leave_the_kernel_machines_out_unless_named(monkeypatch):
+    monkeypatch.setattr("skmargin.cli._app.KERNEL_ROWS", 100)
+    result = run("compare", "iris", "--cv", 2, "--json")
+    found = {model["model"] for model in json.loads(result.stdout)["models"]}
+    assert found == {name for name, model in models().items() if model.default and not model.kernel}
+    assert "rbf-svm" not in found
+    assert "more than 100 samples: left out" in result.stderr
+    result = run("compare", "iris", "--cv", 2, "--models", "rbf-svm", "--json")
+    assert json.loads(result.stdout)["models"][0]["model"] == "rbf-svm"
 
 
 def test_compare_shows_bars_on_a_terminal(monkeypatch):
@@ -92,7 +105,7 @@ def test_compare_shows_bars_on_a_terminal(monkeypatch):
 
 def test_interrupted_comparison_continues(tmp_path):
     store = tmp_path / "state.json"
-    words = ["compare", "digits", "--models", "one-vs-rest,ecoc", "--cv", 3, "--resume", store]
+    words = ["compare", "wine", "--models", "one-vs-rest,ecoc,one-vs-one,logistic", "--resume", store]
 
     def interrupt():
         while not store.exists():
@@ -105,13 +118,13 @@ def test_interrupted_comparison_continues(tmp_path):
     watcher.join()
     assert f"--resume {store} continues" in result.stderr
     before = json.loads(store.read_bytes())["models"]
-    assert sum(len(model["folds"]) for model in before.values()) < 6
+    assert sum(len(model["folds"]) for model in before.values()) < 20
     found = json.loads(run(*words, "--json").stdout)
     scores = {model["model"]: model["fold_scores"] for model in found["models"]}
     for name, model in before.items():
         old = [fold["score"] for fold in model["folds"]]
         assert scores[name][: len(old)] == old
-    assert len(scores) == 2
+    assert len(scores) == 4
     assert list(tmp_path.iterdir()) == [store]
 
 

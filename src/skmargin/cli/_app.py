@@ -34,13 +34,14 @@ from ..datasets import BUILT_IN, DataError, Dataset, load_dataset
 from ..inspection import class_scores
 from ..model_files import ModelFileError, describe_model, load_model, save_model
 from ..report import Results, summarize_dataset, summarize_model, write_report
-from ._terminal import printable, progress, say, seconds, show_ranking, show_table
+from ._terminal import printable, progress, ranks, say, seconds, show_ranking, show_table
 
 app = typer.Typer(
     help="Multi-class large-margin classifiers: compare, fit, predict, explain.",
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
 )  # fmt: skip
 
+KERNEL_ROWS = 10_000  # above, the default comparison is one of linear machines
 _NAMES = ", ".join(models())
 Data = Annotated[
     str,
@@ -78,6 +79,11 @@ def compare(
         for path in (report, resume):
             _check_writable(path)
         loaded = load_dataset(data, target=target)
+        if models == "default" and loaded.X.shape[0] > KERNEL_ROWS:
+            left_out = [model.name for model in chosen if model.kernel]
+            chosen = [model for model in chosen if not model.kernel]
+            reason = f"more than {KERNEL_ROWS} samples: left out {', '.join(left_out)}"
+            say(f"{reason}, whose time grows with their square (name them with --models).", stderr=True)
         n_jobs = jobs or os.cpu_count()
         comparison = Comparison(loaded, chosen, cv=cv, seed=seed, n_jobs=n_jobs, store=resume)
         if not as_json:
@@ -314,7 +320,7 @@ def _describe(classes: list[str], data: Dataset) -> str:
 def _ranking(comparison: Comparison, command: str) -> dict[str, Any]:
     ranked = comparison.ranked()
     found = []
-    for rank, model in enumerate(ranked, start=1):
+    for rank, model in zip(ranks(ranked), ranked, strict=True):
         folds = comparison.folds[model.name]
         found.append({
             "rank": rank, "model": model.name, "mean": float(np.mean(model.fold_scores)),

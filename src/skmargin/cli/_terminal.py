@@ -43,7 +43,7 @@ def say(text: Any, *, stderr: bool = False, style: str = "") -> None:
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: Sequence[int] = ()) -> None:
-    """Print a table; the columns at the positions ``numbers`` stand to the right, the first row is the best."""
+    """Print a table; the columns at the positions ``numbers`` stand to the right."""
     out = console()
     table = _table(out, columns, numbers)
     for row in rows:
@@ -53,14 +53,18 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers
 
 def show_ranking(ranked: Sequence[ModelResult], errors: dict[str, str]) -> None:
     """Print the ranked table, what failed, and the plain words."""
-    rows = []
-    means = [float(np.mean(model.fold_scores)) for model in ranked]
-    for model, mean in zip(ranked, means, strict=True):
-        rows.append([
-            1 + sum(other > mean + 1e-12 for other in means), model.name, f"{100 * mean:.2f} %",
-            f"{100 * np.std(model.fold_scores, ddof=1):.2f}", p_text(model.p_value),
-            seconds(model.fit_time), seconds(model.predict_time),
-        ])  # fmt: skip
+    rows = [
+        [
+            rank,
+            model.name,
+            f"{100 * np.mean(model.fold_scores):.2f} %",
+            f"{100 * np.std(model.fold_scores, ddof=1):.2f}",
+            p_text(model.p_value),
+            seconds(model.fit_time),
+            seconds(model.predict_time),
+        ]
+        for rank, model in zip(ranks(ranked), ranked, strict=True)
+    ]
     if rows:
         columns = ("rank", "model", "accuracy", "± sd", "p against first", "fit", "predict")
         show_table(columns, rows, numbers=(0, 2, 3, 4, 5, 6))
@@ -68,6 +72,12 @@ def show_ranking(ranked: Sequence[ModelResult], errors: dict[str, str]) -> None:
             say(sentence)
     for name, message in errors.items():
         say(f"{name} failed: {message}", stderr=True)
+
+
+def ranks(ranked: Sequence[ModelResult]) -> list[int]:
+    """Places from 1; models with the same mean share one."""
+    means = [float(np.mean(model.fold_scores)) for model in ranked]
+    return [1 + sum(other > mean + 1e-12 for other in means) for mean in means]
 
 
 def p_text(p: float | None) -> str:

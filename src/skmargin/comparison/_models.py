@@ -54,6 +54,11 @@ class Model:
         """Whether it is an estimator of skmargin, which a model file can hold."""
         return type(self.estimator).__module__.partition(".")[0] == "skmargin"
 
+    @property
+    def kernel(self) -> bool:
+        """Whether time and memory grow with the square of the number of rows."""
+        return getattr(self.estimator, "kernel", "linear") != "linear"
+
 
 def models() -> dict[str, Model]:
     """All models by name.
