@@ -108,7 +108,8 @@ class Evaluation:
                 made.clear()
             made["kernel"] = model.kernel
             if "gram" not in made:
-                made["gram"] = rows._replace(**dict(zip(("train", "test"), fold.gram(model, rows), strict=True)))
+                train, test = fold.gram(model, rows)
+                made["gram"] = rows._replace(train=train, test=test)
             rows = made["gram"]
             model.set_params(kernel="precomputed")
         return path.fit(value, rows.train, fold.y_train, rows.fit_params), rows
