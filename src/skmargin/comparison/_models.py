@@ -91,7 +91,7 @@ def models() -> dict[str, Model]:
         ),
         Model(
             "l1-svm", "linear SVM, L1 penalty",
-            LinearSVC(penalty="l1", dual=False, max_iter=5000, random_state=0), {"C": (0.1, 1.0)},
+            LinearSVC(penalty="l1", dual=False, tol=1e-3, max_iter=5000, random_state=0), {"C": (0.1, 1.0)},
         ),
     )  # fmt: skip
     return {model.name: model for model in (*own, *classic)}
