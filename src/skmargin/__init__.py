@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .estimators._ldm import LDMClassifier
     from .estimators._lssvc import LSSVC
     from .estimators._m3 import M3SVC
+    from .estimators._odm import ODMClassifier
     from .estimators._top_k import TopKSVC
     from .estimators._uldm import ULDMClassifier
     from .estimators._weston_watkins import WestonWatkinsSVC
@@ -24,6 +25,7 @@ _HOMES = {
     "LDMClassifier": "_ldm",
     "LSSVC": "_lssvc",
     "M3SVC": "_m3",
+    "ODMClassifier": "_odm",
     "TopKSVC": "_top_k",
     "ULDMClassifier": "_uldm",
     "WestonWatkinsSVC": "_weston_watkins",
@@ -35,6 +37,7 @@ __all__ = [
     "CrammerSingerSVC",
     "FuzzyPairwiseClassifier",
     "LDMClassifier",
+    "ODMClassifier",
     "TopKSVC",
     "ULDMClassifier",
     "WestonWatkinsSVC",

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "arrays.hpp"
+#include "band_loss.hpp"
 #include "kernel_blocks.hpp"
 #include "kernel_inner.hpp"
 #include "losses.hpp"
@@ -25,13 +26,24 @@ void require(bool fits, const char* what) {
     if (!fits) throw std::invalid_argument(std::string("kernel core: ") + what);
 }
 
-// Calls f with the loss of that name: "max" Crammer-Singer, "sum" Weston-Watkins, "top" the K largest hinges.
+// Which loss: "max" Crammer-Singer, "sum" Weston-Watkins, "top" the K largest hinges, "band" the optimal margin
+// distribution machine (mu, theta, the rivals of its upper part).
+using LossName = std::tuple<std::string, int32_t, double, double, Vector<const int32_t>>;
+
+// Calls f with the loss of that name.
 template <class F>
-auto with_loss(const std::string& name, const double* cap, int32_t K, F f) {
+auto with_loss(const LossName& named, const Vector<const int32_t>& y, int32_t k, const double* cap, F f) {
+    const auto& [name, K, mu, theta, rival] = named;
     using skm::Hinge, skm::HingeLoss;
     if (name == "max") return f(HingeLoss<Hinge::max>(cap, K));
     if (name == "sum") return f(HingeLoss<Hinge::sum>(cap, K));
     if (name == "top") return f(HingeLoss<Hinge::top>(cap, K));
+    if (name == "band") {
+        require(mu == 0 || rival.shape(0) == y.shape(0), "one rival is needed for each sample");
+        for (size_t i = 0; i < rival.shape(0); ++i)
+            require(rival(i) >= 0 && rival(i) < k && rival(i) != y(i), "a rival must be another class of 0..k-1");
+        return f(skm::BandLoss(cap, mu, theta, rival.data()));
+    }
     throw std::invalid_argument("kernel core: unknown loss " + name);
 }
 
@@ -47,12 +59,12 @@ skm::KernelSamples<T> view(Matrix<T> F, Matrix<double> alpha, Vector<const int32
 template <class T>
 std::tuple<double, double, double, double> gaps(Matrix<T> F, Matrix<double> alpha, Vector<const int32_t> y,
                                                 Vector<const double> cap, Vector<const double> shift, Vector<double> g,
-                                                Vector<uint8_t> free, const std::string& loss, int32_t K) {
+                                                Vector<uint8_t> free, const LossName& loss) {
     const auto samples = view(F, alpha, y, cap);
     require(shift.shape(0) == F.shape(0) && g.shape(0) == y.shape(0) && free.shape(0) == y.shape(0), "shapes of g");
     nb::gil_scoped_release unlocked;
     skm::Poll poll(skm::ask_python);
-    return with_loss(loss, cap.data(), K, [&](const auto& l) {
+    return with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(), [&](const auto& l) {
         const auto sums = skm::kernel_gaps(samples, l, shift.data(), g.data(), free.data(), poll);
         return std::make_tuple(sums.gap, sums.value, sums.dual, sums.product);
     });
@@ -63,14 +75,14 @@ std::tuple<double, int64_t, int64_t> inner(Matrix<const T> gram, Matrix<T> F, Ma
                                            Vector<const int32_t> y, Vector<const double> cap,
                                            Vector<const double> curvature, Vector<double> b, Vector<double> tot,
                                            double t, double target, int64_t max_passes, uint64_t seed,
-                                           const std::string& loss, int32_t K) {
+                                           const LossName& loss) {
     const auto samples = view(F, alpha, y, cap);
     require(gram.shape(0) == alpha.shape(0) && gram.shape(1) == F.shape(1), "gram does not fit alpha and F");
     require(curvature.shape(0) == alpha.shape(0), "curvature does not fit alpha");
     require(b.shape(0) == F.shape(0) && tot.shape(0) == F.shape(0), "b or tot does not fit F");
     nb::gil_scoped_release unlocked;
     skm::Poll poll(skm::ask_python);
-    return with_loss(loss, cap.data(), K, [&](const auto& l) {
+    return with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(), [&](const auto& l) {
         const auto r = skm::kernel_inner(samples, l, gram.data(), curvature.data(), b.data(), tot.data(), t, target,
                                          max_passes, seed, poll);
         return std::make_tuple(r.gap, r.passes, r.updates);
@@ -114,21 +126,19 @@ void rbf(Matrix<T> rows, Vector<const T> row_norms, Vector<const T> column_norms
 template <class T>
 void bind_type(nb::module_& m) {
     m.def("kernel_gaps", gaps<T>, "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a, "shift"_a,
-          "g"_a.noconvert(), "free"_a.noconvert(), "loss"_a, "K"_a);
+          "g"_a.noconvert(), "free"_a.noconvert(), "loss"_a);
     m.def("kernel_inner", inner<T>, "gram"_a.noconvert(), "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a,
-          "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a, "target"_a, "max_passes"_a, "seed"_a, "loss"_a,
-          "K"_a);
+          "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a, "target"_a, "max_passes"_a, "seed"_a, "loss"_a);
     m.def("kernel_add", add<T>, "F"_a.noconvert(), "store"_a.noconvert(), "slot"_a, "coef"_a);
     m.def("kernel_gather", gather<T>, "store"_a.noconvert(), "slot"_a, "column"_a, "out"_a.noconvert());
     m.def("kernel_rbf", rbf<T>, "rows"_a.noconvert(), "row_norms"_a.noconvert(), "column_norms"_a.noconvert(),
           "gamma"_a);
 }
 
-void balance(Matrix<double> alpha, Vector<const int32_t> y, Vector<const double> cap, const std::string& loss,
-             int32_t K) {
+void balance(Matrix<double> alpha, Vector<const int32_t> y, Vector<const double> cap, const LossName& loss) {
     require(y.shape(0) == alpha.shape(0) && cap.shape(0) == alpha.shape(0), "y or cap does not fit alpha");
     nb::gil_scoped_release unlocked;
-    with_loss(loss, cap.data(), K, [&](const auto& l) {
+    with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(), [&](const auto& l) {
         skm::kernel_balance(alpha.data(), y.data(), static_cast<int64_t>(alpha.shape(0)),
                             static_cast<int32_t>(alpha.shape(1)), l);
     });
@@ -137,7 +147,7 @@ void balance(Matrix<double> alpha, Vector<const int32_t> y, Vector<const double>
 }  // namespace
 
 void bind_kernel(nb::module_& m) {
-    m.def("kernel_balance", balance, "alpha"_a.noconvert(), "y"_a, "cap"_a, "loss"_a, "K"_a);
+    m.def("kernel_balance", balance, "alpha"_a.noconvert(), "y"_a, "cap"_a, "loss"_a);
     bind_type<float>(m);
     bind_type<double>(m);
 }

@@ -32,7 +32,7 @@ template <class T, class Loss>
 class SampleView {
   public:
     SampleView(const KernelSamples<T>& samples, const Loss& loss)
-        : s_(samples), loss_(loss), d(samples.k), alpha(samples.k), m(samples.k - 1) {}
+        : s_(samples), loss_(loss), d(samples.k), alpha(samples.k), cls(samples.k), m(samples.k - 1) {}
 
     // Loads sample i with scores F + shift; returns its gap value - dual + alpha'd, which is never negative.
     double load(int64_t i, const double* shift) {
@@ -44,8 +44,15 @@ class SampleView {
         for (int32_t l = 0, j = 0; l < s_.k; ++l) {
             d[j] = own - (f[l * s_.ld] + shift[l]);
             alpha[j] = a[l];
+            cls[j] = l;
             product += d[j] * a[l];  // a is zero at the own class
             j += l != y;             // which the next rival overwrites
+        }
+        if (const int32_t leader = loss_.leader(i); leader >= 0) {
+            const int32_t at = leader - (leader > y);
+            std::swap(d[0], d[at]);
+            std::swap(alpha[0], alpha[at]);
+            std::swap(cls[0], cls[at]);
         }
         value = loss_.value(i, d.data(), m);
         dual = loss_.dual(i, alpha.data(), m);
@@ -55,6 +62,7 @@ class SampleView {
     const KernelSamples<T>& s_;
     const Loss& loss_;
     std::vector<double> d, alpha;
+    std::vector<int32_t> cls;
     int32_t m;
     double value = 0, dual = 0, product = 0;
 };

@@ -97,16 +97,13 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
             double* alpha = samples.alpha + i * k;
             double own = 0;
             int32_t changed = 0;
-            for (int32_t l = 0, j = 0; l < k; ++l) {
-                if (l == y) continue;
+            for (int32_t j = 0; j < view.m; ++j) {
                 const double step = next[j] - view.alpha[j];
-                if (step != 0) {
-                    alpha[l] = next[j];
-                    cls[changed] = l;
-                    coef[changed++] = -step;
-                    own += step;
-                }
-                ++j;
+                if (step == 0) continue;
+                alpha[view.cls[j]] = next[j];
+                cls[changed] = view.cls[j];
+                coef[changed++] = -step;
+                own += step;
             }
             if (changed == 0) continue;
             cls[changed] = y;

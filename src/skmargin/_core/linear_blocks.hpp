@@ -31,6 +31,11 @@ struct Limits {
     int64_t passes;        // full or shrunk
     double work;           // flops; the driver may change gear after that
     bool stop_on_stall;    // give up where float32 cannot go on
+    // A majoriser of `reference` need not be solved further than to this share of what it gained already.
+    double share = 0, reference = 0;
+
+    // The gap that is small enough.
+    double goal(double primal) const { return std::max(tol * primal, share * (reference - primal)); }
 };
 
 struct Outcome {
@@ -83,7 +88,7 @@ class BlockAscent {
     }
 
     // Scores of all samples and classes: P, the gap, new lists.  Returns the certified gap.
-    double check() {
+    double check(bool last = false) {
         double loss_sum = 0, gap = 0, cf = 0;
         active_.clear();
         multipliers_.renewed();
@@ -108,7 +113,7 @@ class BlockAscent {
         }
         if (!geo.intercept()) return gap;
         // The running gap belongs to the proximal problem in b: only worth a certificate when it is small itself.
-        if (gap <= target_ * primal) best_dual_ = std::max(best_dual_, feasible_dual());
+        if (last || gap <= limits_.goal(primal)) best_dual_ = std::max(best_dual_, feasible_dual());
         return std::max(primal - best_dual_, gap);
     }
 
@@ -116,7 +121,7 @@ class BlockAscent {
     template <class Between>
     Outcome run(const Limits& limits, Between&& between) {
         Outcome out;
-        target_ = limits.tol;
+        limits_ = limits;
         floor_ = std::min(std::max(1e-2 * limits.tol, 1e-10), 1e-4);
         double full;
         if (!warm_) {
@@ -138,28 +143,28 @@ class BlockAscent {
         double best = full;
         for (;;) {
             const bool nothing_moves = active_.empty();
-            if (nothing_moves || full <= limits.tol * primal) {
+            if (nothing_moves || full <= limits.goal(primal)) {
                 if (last_check < passes_) full = check(), last_check = passes_;
-                if (full <= limits.tol * primal) {
+                if (full <= limits.goal(primal)) {
                     out.converged = true;
                     break;
                 }
                 if (active_.empty() && !geo.intercept()) break;  // every block is optimal to rounding
             }
             if (passes_ >= limits.passes || work_ >= limits.work) {
-                if (last_check < passes_) full = check();
-                out.converged = full <= limits.tol * primal;
+                if (last_check < passes_ || full == infinity) full = check(true);
+                out.converged = full <= limits.goal(primal);
                 break;
             }
             const double running = pass();
             between();
             const int64_t since = passes_ - last_check;
             if (multipliers_.stale() || since >= 200 ||
-                ((running <= 0.7 * limits.tol * primal || running <= 0.1 * full) && since >= patience_)) {
+                ((running <= 0.7 * limits.goal(primal) || running <= 0.1 * full) && since >= patience_)) {
                 full = check();
                 last_check = passes_;
                 // The intercept may lag behind: wait longer before the next certificate.
-                patience_ = full > limits.tol * primal ? std::min<int64_t>(2 * patience_, 32) : 1;
+                patience_ = full > limits.goal(primal) ? std::min<int64_t>(2 * patience_, 32) : 1;
                 if (limits.stop_on_stall && since >= 100 && full > 0.7 * best) break;
                 best = std::min(best, full);
             }
@@ -332,6 +337,13 @@ class BlockAscent {
             old_[rivals] = old_[l];
             cls_[rivals++] = l;
         }
+        const int32_t leader = loss.leader(i), led = leader >= 0;
+        if (led) {
+            const int32_t j = leader - (leader > own);
+            std::swap(d_[0], d_[j]);
+            std::swap(old_[0], old_[j]);
+            std::swap(cls_[0], cls_[j]);
+        }
         inner = 0;
         for (int32_t j = 0; j < rivals; ++j) inner += old_[j] * d_[j];
         value = loss.value(i, d_.data(), rivals);
@@ -341,7 +353,7 @@ class BlockAscent {
         double cut = infinity;  // of the rivals at zero, only the closest enter a list at once
         if (rivals > most_new) {
             int32_t zeros = 0;
-            for (int32_t j = 0; j < rivals; ++j)
+            for (int32_t j = led; j < rivals; ++j)
                 if (old_[j] == 0 && !loss.idle(bounds, i, cls_[j], d_[j], 0.0, 0.0)) new_[zeros++] = d_[j];
             if (zeros > most_new) {
                 std::nth_element(new_.begin(), new_.begin() + most_new, new_.begin() + zeros);
@@ -353,8 +365,10 @@ class BlockAscent {
         for (int32_t j = 0; j < rivals; ++j) {
             const bool idle = loss.idle(bounds, i, cls_[j], d_[j], old_[j], 0.0);
             if (idle && old_[j] == 0) continue;
-            if (old_[j] == 0 && (d_[j] > cut || (d_[j] == cut && entered >= most_new))) continue;
-            if (old_[j] == 0) ++entered;
+            if (j >= led && old_[j] == 0) {
+                if (d_[j] > cut || (d_[j] == cut && entered >= most_new)) continue;
+                ++entered;
+            }
             if (idle) {
                 moved_[parked] = cls_[j];
                 step_[parked++] = old_[j];
@@ -426,8 +440,9 @@ class BlockAscent {
     std::vector<int32_t> cls_, moved_;
     std::vector<double> curvature_;
     std::vector<uint32_t> active_;
+    Limits limits_{};
     int64_t passes_ = 0, patience_ = 1;
-    double work_ = 0, target_ = 0, best_dual_ = -infinity;
+    double work_ = 0, best_dual_ = -infinity;
     Multipliers multipliers_;
     double floor_ = 1e-6;  // least norm of a class vector that the weights see, relative to the largest
     bool warm_ = false;

@@ -15,6 +15,7 @@
 //     room(i)                             scale of the duals: a step of this size is the largest possible
 //     feasible_scale(i, alpha, m)         largest s <= 1 for which s alpha is feasible
 //     at_vertex(i, alpha, m)              true if no rival is strictly inside its bounds
+//     leader(i)                           a rival that must stand first in its list; -1: any order will do
 // and for the Newton gear, at a = block(i, sigma, d, alpha):
 //     pairs(i, sigma, a, m, emit)         -da/dd as weighted pairs of rivals (-1 is the own class): emit(j, l, weight)
 //     leeway(i, sigma, d, alpha, a, m)    a stays as it is while the d move by less than this; 0 unless a is a vertex
@@ -278,6 +279,9 @@ class HingeLoss {
         // Here nu moves with the free coefficient, against those at their bounds.
         return 0.5 * sigma * (fixed >= 0 ? std::min(fixed - below, above - fixed) : above - below);
     }
+
+    int32_t leader(int64_t) const { return -1; }
+    static constexpr bool has_faces = true;  // the steps of face.hpp know these constraints
 
     // How much WW-like shrinking needs as a margin.
     static constexpr double slack = H == Hinge::max ? 0.0 : 1.0;

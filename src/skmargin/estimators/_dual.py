@@ -141,15 +141,21 @@ class DualMachine(LinearScores, MarginClassifier):
         self._gamma = resolve_gamma(self.gamma, X, problem.weight, self.kernel)
         return X
 
+    def _kernel_rows(self, problem: Problem, offset: float = 0.0) -> tuple[KernelRows, bool]:
+        """The kernel matrix, and whether a solve to rounding costs next to nothing."""
+        X = self._kernel_points(problem)
+        tiny = len(problem.y) ** 2 * problem.n_classes <= TINY
+        dtype = np.float64 if tiny else row_dtype(self.tol)
+        rows = KernelRows(
+            X, self.kernel, self._gamma, self.degree, self.coef0, dtype, self.cache_size, self.n_jobs, offset
+        )
+        return rows, tiny
+
     def _solve_kernel(
         self, problem: Problem, cap: np.ndarray, seed: int, before: Before | None, free_intercept: bool, offset: float = 0.0
     ) -> KernelState:
-        X, y = self._kernel_points(problem), problem.y
-        tiny = len(y) ** 2 * problem.n_classes <= TINY
-        rows = KernelRows(
-            X, self.kernel, self._gamma, self.degree, self.coef0,
-            np.float64 if tiny else row_dtype(self.tol), self.cache_size, self.n_jobs, offset,
-        )  # fmt: skip
+        y = problem.y
+        rows, tiny = self._kernel_rows(problem, offset)
         state = None
         if before is not None and before.fits(problem, KernelState):
             ratio = self.C * problem.weight / before.cap
@@ -162,7 +168,7 @@ class DualMachine(LinearScores, MarginClassifier):
             )  # fmt: skip
 
         state = solve(self.tol, state)
-        if tiny and state.gap <= self.tol:  # a solve to rounding costs next to nothing
+        if tiny and state.gap <= self.tol:
             state = min(state, solve(min(self.tol, ROUNDING), state), key=lambda s: s.gap)
         return state
 

@@ -28,6 +28,7 @@ Crammer & Singer (2001), Weston & Watkins (1998), Lapin, Hein & Schiele (2015) f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,8 +47,9 @@ class KernelState:
     """Result of `solve_kernel`, and where another call may start.
 
     ``alpha`` (n, k) are the duals, zero at the own class, ``b`` (k,) the intercepts; ``objective`` is the primal
-    value, ``gap`` the certified relative duality gap, ``n_iter`` the passes over working sets, ``n_updates`` the block
-    steps, ``n_rows_computed`` the rows of the kernel matrix that were computed.
+    value, ``gap`` the certified relative duality gap, ``n_iter`` the passes over working sets, ``scores`` (k, n) those
+    of the training rows without b, ``n_updates`` the block steps, ``n_rows_computed`` the rows of the kernel matrix
+    that were computed.
     """
 
     alpha: np.ndarray
@@ -55,6 +57,7 @@ class KernelState:
     objective: float = np.inf
     gap: float = np.inf
     n_iter: int = 0
+    scores: np.ndarray | None = None
     n_updates: int = 0
     n_rows_computed: int = 0
 
@@ -78,6 +81,11 @@ def solve_kernel(
     max_iter: int = 10_000,
     random_state: int = 0,
     state: KernelState | None = None,
+    mu: float = 0.0,
+    theta: float = 0.0,
+    rivals: np.ndarray | None = None,
+    share: float = 0.0,
+    reference: float = 0.0,
 ) -> KernelState:
     """Minimise the problem above to a certified relative duality gap of ``tol``.
 
@@ -91,8 +99,9 @@ def solve_kernel(
         ``C`` times the weight of each sample, positive.
     n_classes : int
         Number of classes k.
-    loss : {"max", "sum", "top"}
-        Crammer-Singer, Weston-Watkins, or the mean of the ``K`` largest hinges.
+    loss : {"max", "sum", "top", "band"}
+        Crammer-Singer, Weston-Watkins, the mean of the ``K`` largest hinges, or the loss of the optimal margin
+        distribution machine with fixed rivals (_core/band_loss.hpp).
     K : int, default=1
         For ``"top"``.
     fit_intercept : bool, default=True
@@ -105,22 +114,31 @@ def solve_kernel(
         Seed of the first set and of the order of visits.
     state : KernelState, optional
         Start: duals that satisfy the bounds (after a change of C, multiplied by the ratio of the two).
+    mu, theta, rivals : float, float, ndarray of shape (n,), int32
+        For ``"band"``; no rivals with ``mu=0``.
+    share, reference : float, default=0
+        A gap of ``share * (reference - objective)`` is small enough as well.
 
     Returns
     -------
     KernelState
     """
-    work = _Work(rows, y, cap, n_classes, loss, K, fit_intercept, state)
+    named = loss, K, mu, theta, np.zeros(0, np.int32) if rivals is None else rivals
+    work = _Work(rows, y, cap, n_classes, named, fit_intercept, state)
     working_set = work.first_set(np.random.default_rng(random_state))
-    goal, left = tol, max_iter
+
+    def goal() -> float:
+        return max(tol * work.objective, share * (reference - work.objective))
+
+    care, left = INNER, max_iter
     for seed in range(1, max_iter + 1):
-        target = max(INNER * goal * work.objective, DROP * work.g[working_set].sum())
+        target = max(care * goal(), DROP * work.g[working_set].sum())
         stuck = work.ascend(working_set, target, left, random_state + seed)
         left = max_iter - work.n_iter
-        if work.gap <= tol * work.objective or left <= 0:
-            if work.certify(tol, last=left <= 0):
+        if work.gap <= goal() or left <= 0:
+            if work.certify(goal, last=left <= 0):
                 break
-            goal *= 0.3  # the duals are not balanced well enough
+            care *= 0.3  # the duals are not balanced well enough
         elif stuck and rows.dtype == np.float32:
             rows.promote()
             work.restart()
@@ -137,12 +155,11 @@ class _Work:
         y: np.ndarray,
         cap: np.ndarray,
         k: int,
-        loss: str,
-        K: int,
+        loss: tuple[str, int, float, float, np.ndarray],
         fit_intercept: bool,
         state: KernelState | None,
     ) -> None:
-        self.rows, self.y, self.cap, self.loss, self.K = rows, y, cap, loss, K
+        self.rows, self.y, self.cap, self.loss = rows, y, cap, loss
         n = rows.n
         self.t = PROXIMAL * max(1e-300, float(np.abs(rows.diagonal).mean())) if fit_intercept else 0.0
         self.curvature = np.maximum(rows.diagonal, 1e-12 * max(1e-300, float(np.abs(rows.diagonal).mean())))
@@ -166,7 +183,7 @@ class _Work:
     def measure(self) -> None:
         """Gaps of all samples, their sum and the primal objective."""
         self.gap, value, _, product = _ext.kernel_gaps(
-            self.F, self.alpha, self.y, self.cap, self.b, self.g, self.free, self.loss, self.K
+            self.F, self.alpha, self.y, self.cap, self.b, self.g, self.free, self.loss
         )
         self.objective = value + 0.5 * (product - self.tot @ self.b)
 
@@ -199,8 +216,7 @@ class _Work:
             target,
             max_passes,
             seed,
-            self.loss,
-            self.K,
+            self.loss_of(W),
         )
         self.n_iter += passes
         self.n_updates += updates
@@ -210,6 +226,11 @@ class _Work:
         self.alpha[W] = alpha
         self.measure()
         return gap > target and passes < max_passes
+
+    def loss_of(self, W: np.ndarray) -> tuple[str, int, float, float, np.ndarray]:
+        """The loss of the samples ``W``."""
+        name, K, mu, theta, rivals = self.loss
+        return name, K, mu, theta, rivals[W] if len(rivals) else rivals
 
     def select(self) -> np.ndarray:
         """The next working set."""
@@ -227,19 +248,19 @@ class _Work:
             W = np.sort(W[np.argpartition(self.g[W], -self.rows.limit)[-self.rows.limit :]])
         return W
 
-    def certify(self, tol: float, last: bool) -> bool:
+    def certify(self, goal: Callable[[], float], last: bool) -> bool:
         """Whether the gap holds for duals that satisfy every constraint; with an intercept they are balanced first."""
         if self.t == 0:
             return True
         before = self.alpha, self.F, self.tot
         self.alpha, self.F = self.alpha.copy(), self.F.copy()
-        _ext.kernel_balance(self.alpha, self.y, self.cap, self.loss, self.K)
+        _ext.kernel_balance(self.alpha, self.y, self.cap, self.loss)
         step = coefficients(self.alpha - before[0], self.y)
         changed = np.flatnonzero(step.any(axis=1))
         self.rows.add(self.F, changed, step[changed])
         self.tot = np.zeros_like(self.tot)
         self.measure()
-        if self.gap <= tol * self.objective or last:
+        if self.gap <= goal() or last:
             return True
         self.alpha, self.F, self.tot = before
         self.measure()
@@ -248,4 +269,4 @@ class _Work:
     def result(self) -> KernelState:
         gap = self.gap / self.objective if self.objective > 0 else 0.0
         computed = self.rows.n_computed - self.computed_before
-        return KernelState(self.alpha, self.b, self.objective, gap, self.n_iter, self.n_updates, computed)
+        return KernelState(self.alpha, self.b, self.objective, gap, self.n_iter, self.F, self.n_updates, computed)

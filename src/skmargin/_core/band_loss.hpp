@@ -1,0 +1,122 @@
+// The loss of the optimal margin distribution machine (Zhang & Zhou 2017) with a fixed rival r_i in its upper part:
+//
+//     value = cap_i [ (1 - theta - min_l d_l)_+^2 + mu (d_{r_i} - 1 - theta)_+^2 ]
+//
+// Its duals are zeta_l >= 0 for the lower part and beta >= 0 for the upper one; with kappa = 1/(2 cap), S = sum zeta,
+//     dual = (1 - theta) S - kappa/2 S^2 - (1 + theta) beta - kappa/(2 mu) beta^2.
+// zeta_{r_i} and beta are never both positive, so one signed number alpha_{r_i} = zeta_{r_i} - beta holds both and the
+// coefficients of the sample are those of any other loss (losses.hpp).  The rival r_i stands first in every list.
+// mu = 0: squared hinge of Crammer and Singer with margin 1 - theta; there is no fixed rival then.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "losses.hpp"
+
+namespace skm {
+
+// The root nu of  sum_j (v_j - nu)_+ = q (nu - p), then out_j = (v_j - nu)_+; returns their sum.  Newton steps from the
+// left on a convex falling function: they never pass the root and end when the set {v_j > nu} repeats.
+inline double soft_threshold(const double* v, int32_t m, double p, double q, double* out) {
+    double nu = p;
+    for (int32_t before = -1;;) {
+        double sum = q * p;
+        int32_t n = 0;
+        for (int32_t j = 0; j < m; ++j)
+            if (v[j] > nu) sum += v[j], ++n;
+        if (n == before || n == 0) break;
+        before = n;
+        nu = std::max(nu, sum / (q + n));
+    }
+    double S = 0;
+    for (int32_t j = 0; j < m; ++j) S += out[j] = std::max(0.0, v[j] - nu);
+    return S;
+}
+
+class BandLoss {
+  public:
+    struct Bounds {
+        double lo;
+    };
+
+    // `rival` (n) is read only if mu > 0.
+    BandLoss(const double* cap, double mu, double theta, const int32_t* rival)
+        : cap_(cap), mu_(mu), theta_(theta), rival_(rival) {}
+
+    int32_t leader(int64_t i) const { return mu_ > 0 ? rival_[i] : -1; }
+    double room(int64_t i) const { return 2 * cap_[i] * (1 - theta_); }
+
+    double value(int64_t i, const double* d, int32_t m) const {
+        double low = 0;
+        for (int32_t j = 0; j < m; ++j) low = std::max(low, 1 - theta_ - d[j]);
+        const double high = mu_ > 0 && m > 0 ? std::max(0.0, d[0] - 1 - theta_) : 0.0;
+        return cap_[i] * (low * low + mu_ * high * high);
+    }
+
+    double dual(int64_t i, const double* alpha, int32_t m) const {
+        const double S = zeta_sum(alpha, m), beta = m > 0 ? std::max(0.0, -alpha[0]) : 0.0;
+        const double lower = (1 - theta_) * S - S * S / (4 * cap_[i]);
+        return beta > 0 ? lower - (1 + theta_) * beta - beta * beta / (4 * cap_[i] * mu_) : lower;
+    }
+
+    // With v_l = (1 - theta - d_l)/A + alpha_l + sum alpha and nu the multiplier of S:  zeta_l = (v_l - nu)_+ and either
+    //     beta = 0,            S = q nu,          q = A/(A + kappa),        if A S <= F
+    //     beta = (A S - F)/E,  S = q (nu - F/E),  q = A/(A + kappa - A^2/E),   zeta_{r_i} = 0
+    // with E = 2 A + kappa/mu, F = 1 + theta - d_r + A (alpha_r + sum alpha).  Exactly one of the two is consistent.
+    void block(int64_t i, double A, const double* d, const double* alpha, int32_t m, double* out) const {
+        const double kappa = 1 / (2 * cap_[i]), inverse = 1 / A;
+        double sum = 0;
+        for (int32_t j = 0; j < m; ++j) sum += alpha[j];
+        thread_local std::vector<double> work;
+        double small[64], *v = small;
+        if (m > 64) work.resize(m), v = work.data();
+        for (int32_t j = 0; j < m; ++j) v[j] = (1 - theta_ - d[j]) * inverse + alpha[j] + sum;
+        const double S = soft_threshold(v, m, 0.0, A / (A + kappa), out);
+        if (!(mu_ > 0) || m == 0) return;
+        const double F = 1 + theta_ - d[0] + A * (alpha[0] + sum);
+        if (A * S <= F) return;
+        const double E = 2 * A + kappa / mu_;
+        const double T = soft_threshold(v + 1, m - 1, F / E, A / (A + kappa - A * A / E), out + 1);
+        out[0] = -std::max(0.0, (A * T - F) / E);
+    }
+
+    // A rival at zero stays there while its hinge lies below that of the rivals that carry the loss.
+    Bounds bounds(int64_t i, const double* d, const double* alpha, int32_t m) const {
+        double low = zeta_sum(alpha, m) / (2 * cap_[i]);
+        for (int32_t j = 0; j < m; ++j)
+            if (alpha[j] > 0) low = std::min(low, 1 - theta_ - d[j]);
+        return {std::max(0.0, low)};
+    }
+    bool idle(const Bounds& b, int64_t i, int32_t cls, double d, double alpha, double slack) const {
+        return alpha == 0 && 1 - theta_ - d < b.lo - slack && cls != leader(i);
+    }
+
+    // Inside the band nothing happens.
+    bool stuck(int64_t, const double* d, const double* alpha, int32_t m) const {
+        if (mu_ > 0 && m == 1) return alpha[0] == 0 && std::abs(d[0] - 1) <= theta_;
+        return m == 0;
+    }
+
+    double feasible_scale(int64_t, const double*, int32_t) const { return 1; }
+    bool at_vertex(int64_t, const double* alpha, int32_t m) const {
+        return std::all_of(alpha, alpha + m, [](double a) { return a == 0; });
+    }
+
+    static constexpr bool has_faces = false;
+    static constexpr double slack = 0;
+
+  private:
+    static double zeta_sum(const double* alpha, int32_t m) {
+        double S = 0;
+        for (int32_t j = 0; j < m; ++j) S += std::max(0.0, alpha[j]);
+        return S;
+    }
+
+    const double* cap_;
+    double mu_, theta_;
+    const int32_t* rival_;
+};
+
+}  // namespace skm

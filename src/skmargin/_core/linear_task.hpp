@@ -1,0 +1,94 @@
+// What the bindings of linear block ascent share: the arguments of a solve, their check, the solve, its result.
+#pragma once
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arrays.hpp"
+#include "face.hpp"
+
+namespace skm {
+
+struct Task {
+    Vector<int32_t> y;
+    Vector<double> cap;
+    int32_t k;
+    std::string loss;
+    int32_t K;
+    std::optional<Vector<double>> mean;  // centre of the features: asks for a free intercept
+    Vector<double> b;
+    Vector<int64_t> start;
+    Vector<int32_t> cls;
+    Vector<double> alpha;
+    Limits limits;
+    bool face;
+    uint64_t seed;
+};
+
+template <class Rows, class Loss>
+nb::dict solve(const Rows& rows, const Loss& loss, const Task& task) {
+    const int64_t n = rows.n, d = rows.d;
+    const int32_t k = rows.k;
+    std::vector<double> W(static_cast<size_t>(k * d)), b(task.b.data(), task.b.data() + k), multipliers;
+    Duals duals(n);
+    Outcome out;
+    {
+        nb::gil_scoped_release unlocked;
+        Poll poll(ask_python);
+        Geometry<Rows> geo(rows, task.mean.has_value());
+        if (task.mean) geo.centre(task.mean->data());
+        read_duals(duals, task.start, task.cls, task.alpha);
+        BlockAscent<Rows, Loss> ascent(geo, loss, task.y.data(), duals, b.data(), poll, task.seed);
+        const auto nothing = [] {};
+        if constexpr (Loss::has_faces) {
+            FaceSteps<Rows, Loss> face(ascent);
+            out = task.face ? ascent.run(task.limits, face) : ascent.run(task.limits, nothing);
+        } else {
+            out = ascent.run(task.limits, nothing);
+        }
+        multipliers = b;
+        ascent.model.publish(task.mean ? task.mean->data() : nullptr, W.data(), b.data());
+    }
+    nb::dict result;
+    result["W"] = to_numpy(std::move(W), {static_cast<size_t>(k), static_cast<size_t>(d)});
+    result["b"] = to_numpy(std::move(b), {static_cast<size_t>(k)});
+    result["multipliers"] = to_numpy(std::move(multipliers), {static_cast<size_t>(k)});
+    result["duals"] = write_duals(duals);
+    result["primal"] = out.primal;
+    result["gap"] = out.gap;
+    result["passes"] = out.passes;
+    result["work"] = out.work;
+    result["converged"] = out.converged;
+    return result;
+}
+
+inline void check_lengths(const Task& t, size_t n, size_t d) {
+    const size_t k = static_cast<size_t>(t.k);
+    if (t.y.size() != n || t.cap.size() != n || t.b.size() != k || t.start.size() != n + 1 ||
+        t.cls.size() != t.alpha.size() || (t.mean && t.mean->size() != d))
+        throw nb::value_error("the arrays given to the core do not fit each other");
+    for (size_t i = 0; i < n; ++i)
+        if (t.y.data()[i] < 0 || t.y.data()[i] >= t.k) throw nb::value_error("a class code lies outside 0..k-1");
+    if (t.start.data()[0] != 0 || t.start.data()[n] != static_cast<int64_t>(t.cls.size()))
+        throw nb::value_error("the starts of the dual rows do not fit their numbers");
+    for (size_t i = 0; i < n; ++i)
+        if (t.start.data()[i + 1] < t.start.data()[i]) throw nb::value_error("the starts of the dual rows must not fall");
+    for (size_t j = 0; j < t.cls.size(); ++j)
+        if (t.cls.data()[j] < 0 || t.cls.data()[j] >= t.k) throw nb::value_error("a rival lies outside 0..k-1");
+}
+
+template <class I>
+void check_csr(const Vector<I>& indptr, const Vector<I>& indices, size_t values, int64_t d) {
+    const size_t n = indptr.size() - 1;
+    if (indptr.data()[0] != 0 || indptr.data()[n] > static_cast<I>(indices.size()) || indices.size() != values)
+        throw nb::value_error("the CSR arrays do not fit each other");
+    for (size_t i = 0; i < n; ++i)
+        if (indptr.data()[i + 1] < indptr.data()[i]) throw nb::value_error("CSR indptr must not fall");
+    for (size_t p = 0; p < indices.size(); ++p)
+        if (indices.data()[p] < 0 || indices.data()[p] >= d) throw nb::value_error("a CSR column lies outside 0..d-1");
+}
+
+}  // namespace skm

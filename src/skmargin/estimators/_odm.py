@@ -1,0 +1,181 @@
+"""The multi-class optimal margin distribution machine of Zhang and Zhou (2017)."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..solvers.kernel_blocks import coefficients
+from ..solvers.odm import Descent, Effort, KernelPoint, LinearPoint, Machine, solve_kernel_machine, solve_linear
+from ..solvers.odm_newton import newton_pays, solve_newton
+from ..solvers.odm_smooth import solve_paper, solve_smooth
+from ._base import Problem
+from ._documented import documented
+from ._dual import Before, DualMachine
+
+
+@documented
+class ODMClassifier(DualMachine):
+    """Optimal margin distribution machine: margins near one, neither below nor far above.
+
+    With the margin ``gamma_i = f_{i,y_i} - max_{l != y_i} f_il`` and the weights ``s_i`` it minimises::
+
+        1/2 ||W||^2 + c sum_i s_i [ (1 - theta - gamma_i)_+^2 + mu (gamma_i - 1 - theta)_+^2 ],
+        c = C / (sum_j s_j (1 - theta)^2)
+
+    A margin below the band ``[1 - theta, 1 + theta]`` costs, and so does, less, one above it: their mean is held near
+    one and their variance small.  The objective is not convex unless ``mu = 0`` or there are two classes; it never
+    rises during a fit.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the mean loss against the penalty, the paper's lambda.  It is divided by the number of samples: ``C``
+        equal to that number is as strong as ``C=1`` of `CrammerSingerSVC`.
+    mu : float in [0, 1], default=0.5
+        Price of margins above the band; those below it cost one.
+    theta : float in [0, 0.99], default=0.2
+        Half the width of the band in which margins are free.  A wider band leaves fewer support vectors.
+    solver : {"auto", "mm", "newton", "lbfgs", "paper"}, default="auto"
+        ``"mm"`` minimises convex majorisers by dual block ascent: certified, for sparse rows and kernels as well.
+        ``"newton"`` minimises the same majorisers by second-order steps, for few features and classes.  ``"lbfgs"``
+        smooths the maximum over the rivals and has no certificate.  ``"paper"`` repeats the published outer loop for
+        comparison: its objective may rise, and it penalises the intercept.  The last three are for ``kernel="linear"``
+        only.  ``"auto"`` chooses between the first two.
+    n_init : int, default=1
+        Number of starts; the best end is kept.  The first start is the solution with ``mu=0``, the others begin with
+        random rivals.
+    max_outer : int, default=20
+        Largest number of majorisers.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+    outer_objectives_ : ndarray of shape (n_outer_iter_ + 1,)
+        The objective at the start and after each majoriser.
+    n_outer_iter_ : int
+        Number of majorisers that were minimised.
+
+    See Also
+    --------
+    CrammerSingerSVC : Only the smallest margins count.
+
+    Notes
+    -----
+    ``objective_`` is the objective above.  ``dual_gap_`` belongs to the last convex majoriser (None for ``"lbfgs"`` and
+    ``"paper"``).
+    The algorithm printed in the paper freezes the score of the rival instead of the rival, which does not majorise.
+
+    References
+    ----------
+    Zhang and Zhou, Multi-class optimal margin distribution machine, ICML 2017.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skmargin import ODMClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = ODMClassifier(C=1000).fit(X, y)
+    >>> round(clf.score(X, y), 2), bool((clf.outer_objectives_[1:] <= clf.outer_objectives_[:-1]).all())
+    (0.98, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **DualMachine._parameter_constraints,
+        "mu": [Interval(Real, 0, 1, closed="both")],
+        "theta": [Interval(Real, 0, 0.99, closed="both")],
+        "solver": [StrOptions({"auto", "mm", "newton", "lbfgs", "paper"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_outer": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        mu: float = 0.5,
+        theta: float = 0.2,
+        *,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        cache_size: float = 500,
+        solver: str = "auto",
+        n_init: int = 1,
+        max_outer: int = 20,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            C, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0, cache_size=cache_size,
+            fit_intercept=fit_intercept, class_weight=class_weight, tol=tol, max_iter=max_iter, warm_start=warm_start,
+            n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
+        self.mu = mu
+        self.theta = theta
+        self.solver = solver
+        self.n_init = n_init
+        self.max_outer = max_outer
+
+    def _loss(self, n_classes: int) -> tuple[str, int]:
+        return "band", 1
+
+    def _machine(self, problem: Problem) -> Machine:
+        cap = self.C / (problem.weight.sum() * (1 - self.theta) ** 2) * problem.weight
+        mu = self.mu if self.mu >= 1e-12 else 0.0
+        return Machine(problem.y, cap, problem.n_classes, mu, self.theta, self.fit_intercept)
+
+    def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> Any:
+        machine, X = self._machine(problem), problem.X
+        start = before.solution.point if before is not None and before.fits(problem, Descent) else None
+        if not isinstance(start, LinearPoint) or start.W.shape[1] != X.shape[1]:
+            start = None
+        solver = self.solver
+        if solver == "auto":
+            solver = "newton" if newton_pays(X, machine) else "mm"
+        solve = {"mm": solve_linear, "newton": solve_newton, "lbfgs": solve_smooth, "paper": solve_paper}[solver]
+        end = solve(X, machine, self._effort(seed), start)
+        self._set_linear(end.point.W.astype(X.dtype, copy=False), end.point.b.astype(X.dtype, copy=False))
+        return self._published(end)
+
+    def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> Any:
+        if self.solver not in ("auto", "mm"):
+            raise ValueError(
+                f"solver={self.solver!r} fits kernel='linear' only, got kernel={self.kernel!r}; use solver='mm'."
+            )
+        rows, tiny = self._kernel_rows(problem)
+        start = before.solution.point if before is not None and before.fits(problem, Descent) else None
+        if not isinstance(start, KernelPoint):
+            start = None
+        end = solve_kernel_machine(rows, self._machine(problem), self._effort(seed), tiny, start)
+        self._set_kernel(problem, coefficients(end.point.state.alpha, problem.y), end.point.state.b)
+        return self._published(end)
+
+    def _effort(self, seed: int) -> Effort:
+        return Effort(self.tol, self.max_iter, self.max_outer, self.n_init, seed)
+
+    def _published(self, end: Descent) -> Descent:
+        self.outer_objectives_, self.n_outer_iter_ = end.objectives, len(end.objectives) - 1
+        if not end.converged and (end.gap is None or end.gap <= self.tol):  # else `fit` warns
+            self._warn_not_converged(end.gap)
+        return end
+
+    def _warn_not_converged(self, reached: float | None, quantity: str = "relative duality gap") -> None:
+        last = "" if reached is None else f", the last of them with a {quantity} of {reached:.2e}"
+        warnings.warn(
+            f"{type(self).__name__} did not reach tol={self.tol:.2e} within max_iter={self.max_iter} passes and "
+            f"max_outer={self.max_outer} majorisers{last}. Increase max_iter, max_outer or tol, or scale the features.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,296 @@
+"""The optimal margin distribution machine against its definition, cvxpy, and itself written otherwise."""
+
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import minmax_scale
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skmargin import ODMClassifier
+
+SOLVERS = ["mm", "newton", "lbfgs"]
+solvers = pytest.mark.parametrize("solver", SOLVERS)
+
+
+@parametrize_with_checks([ODMClassifier(), ODMClassifier(kernel="rbf")])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def toy(n=60, d=4, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(k), rng.integers(0, k, n - k)]
+    return 2 * rng.normal(size=(k, d))[y] + rng.normal(size=(n, d)), y
+
+
+def objective(F, half_norm, y, C, mu, theta, weight=None):
+    """The definition."""
+    weight = np.ones(len(y)) if weight is None else weight
+    i = np.arange(len(y))
+    rival = F.copy()
+    rival[i, y] = -np.inf
+    gamma = F[i, y] - rival.max(axis=1)
+    loss = np.maximum(0, 1 - theta - gamma) ** 2 + mu * np.maximum(0, gamma - 1 - theta) ** 2
+    return half_norm + C / (weight.sum() * (1 - theta) ** 2) * (weight @ loss)
+
+
+@solvers
+def test_objective_belongs_to_the_published_coefficients(solver):
+    X, y = load_iris(return_X_y=True)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    clf = ODMClassifier(C=300, mu=0.7, theta=0.3, solver=solver).fit(X, y, weight)
+    expected = objective(X @ clf.coef_.T + clf.intercept_, 0.5 * (clf.coef_**2).sum(), y, 300, 0.7, 0.3, weight)
+    assert clf.objective_ == pytest.approx(expected, rel=1e-9)
+    assert clf.objective_ == clf.outer_objectives_[-1]
+    assert len(clf.outer_objectives_) == clf.n_outer_iter_ + 1
+
+
+def test_kernel_objective_belongs_to_the_published_coefficients():
+    X, y = load_wine(return_X_y=True)
+    X = minmax_scale(X)
+    clf = ODMClassifier(C=1000, kernel="rbf", tol=1e-5).fit(X, y)
+    F = clf.decision_function(X)
+    c = clf.dual_coef_
+    half_norm = 0.5 * np.vdot(c, (F - clf.intercept_)[clf.support_])
+    assert clf.objective_ == pytest.approx(objective(F, half_norm, y, 1000, 0.5, 0.2), rel=1e-6)
+    assert clf.outer_objectives_[0] > clf.outer_objectives_[-1]
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_two_classes_are_the_binary_machine(solver, intercept):
+    """With two classes the problem is convex: 1/4 ||v||^2 + losses of the signed scores."""
+    X, y = toy(50, 4, 2, seed=1)
+    C, mu, theta = 50.0, 0.6, 0.3
+    v, b = cp.Variable(4), cp.Variable()
+    margin = cp.multiply(np.where(y == 1, 1.0, -1.0), X @ v + (b if intercept else 0))
+    loss = cp.sum_squares(cp.pos(1 - theta - margin)) + mu * cp.sum_squares(cp.pos(margin - 1 - theta))
+    best = cp.Problem(cp.Minimize(0.25 * cp.sum_squares(v) + C / (50 * (1 - theta) ** 2) * loss)).solve(
+        solver="CLARABEL"
+    )
+    clf = ODMClassifier(C=C, mu=mu, theta=theta, solver=solver, fit_intercept=intercept, tol=1e-7).fit(X, y)
+    assert clf.objective_ == pytest.approx(best, rel=1e-6)
+    np.testing.assert_allclose(clf.coef_[0], v.value, atol=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["mm", "newton"])
+def test_without_the_upper_part_it_is_the_squared_hinge_machine(solver):
+    X, y = toy(40, 4, 4)
+    C = 80.0
+    W, b = cp.Variable((4, 4)), cp.Variable((1, 4))
+    F = X @ W + np.ones((40, 1)) @ b
+    own = cp.reshape(cp.sum(cp.multiply(F, np.eye(4)[y]), axis=1), (40, 1), order="C")
+    hinge = cp.max(cp.pos(1 - own @ np.ones((1, 4)) + F - np.eye(4)[y]), axis=1)
+    best = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(W) + C / 40 * cp.sum_squares(hinge))).solve(solver="CLARABEL")
+    clf = ODMClassifier(C=C, mu=0, theta=0, solver=solver, tol=1e-8).fit(X, y)
+    assert clf.objective_ == pytest.approx(best, rel=1e-6)
+    assert clf.n_outer_iter_ == 0
+    assert clf.dual_gap_ <= 1e-8
+
+
+DATA = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
+
+
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize(("C", "mu", "theta"), [(16, 0.8, 0.2), (1024, 0.5, 0.4), (2**14, 0.2, 0.6)])
+def test_objective_never_rises(name, C, mu, theta):
+    X, y = DATA[name](return_X_y=True)
+    X = minmax_scale(X)[::2]
+    for settings in ({"solver": "mm"}, {"solver": "auto"}, {"kernel": "rbf"}):
+        clf = ODMClassifier(C, mu, theta, random_state=0, max_iter=50_000, max_outer=50, **settings).fit(X, y[::2])
+        assert np.all(np.diff(clf.outer_objectives_) <= 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_objective_never_rises_on_random_data(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(80, 6)), np.r_[np.arange(5), rng.integers(0, 5, 75)]
+    C, mu, theta = 10 ** rng.uniform(0, 3), rng.uniform(0.05, 1), rng.uniform(0, 0.7)
+    for rows in (X, sparse.csr_array(X * (X > 0.5))):
+        clf = ODMClassifier(C, mu, theta, solver="mm", max_outer=50, max_iter=100_000, random_state=seed).fit(rows, y)
+        assert np.all(np.diff(clf.outer_objectives_) <= 0)
+
+
+@pytest.mark.parametrize("C", [10, 1000])
+def test_end_is_a_local_minimum(C):
+    """No direction descends from the end: neither random ones nor those towards the start."""
+    X, y = load_wine(return_X_y=True)
+    X = minmax_scale(X)
+    clf = ODMClassifier(C=C, tol=1e-9, solver="newton").fit(X, y)
+    rng = np.random.default_rng(0)
+    W, b = clf.coef_, clf.intercept_
+    for _ in range(200):
+        step = 1e-3 * rng.normal(size=W.shape) * np.abs(W).mean()
+        there = objective(X @ (W + step).T + b, 0.5 * ((W + step) ** 2).sum(), y, C, 0.5, 0.2)
+        assert there >= clf.objective_ * (1 - 1e-9)
+
+
+def test_solvers_agree_where_no_margin_is_large():
+    X, y = load_digits(return_X_y=True)
+    X = X[:500] / 16
+    values = [ODMClassifier(C=16, solver=s, tol=1e-5, random_state=0).fit(X, y[:500]).objective_ for s in SOLVERS]
+    np.testing.assert_allclose(values, values[0], rtol=1e-3)  # lbfgs smooths
+
+
+def test_linear_kernel_is_the_linear_machine():
+    X, y = toy(70, 4, 4)
+    linear = ODMClassifier(C=5, tol=1e-6, solver="newton").fit(X, y)
+    kernel = ODMClassifier(C=5, tol=1e-6, kernel="precomputed", max_iter=100_000).fit(X @ X.T, y)
+    assert kernel.objective_ == pytest.approx(linear.objective_, rel=3e-6)
+    np.testing.assert_allclose(kernel.decision_function(X @ X.T), linear.decision_function(X), atol=1e-2)
+
+
+@pytest.mark.parametrize("settings", [{"solver": "mm"}, {"solver": "newton"}, {"kernel": "rbf"}])
+def test_weights_are_repetitions(settings):
+    X, y = toy(60, 4, 3)
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    base = ODMClassifier(C=50, tol=1e-7, class_weight="balanced", gamma=0.2, random_state=0, **settings)
+    weighted = clone(base).fit(X, y, sample_weight=times)
+    repeated = clone(base).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=3e-3)
+
+
+@pytest.mark.parametrize("settings", [{"solver": "mm"}, {"solver": "newton"}, {"solver": "lbfgs"}, {"kernel": "rbf"}])
+def test_warm_start(settings):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:400, 10:40] / 16, y[:400]
+    clf = ODMClassifier(C=500, warm_start=True, random_state=0, tol=1e-3, **settings).fit(X, y)
+    first, before = clf.n_iter_, clf.objective_
+    clf.fit(X, y)
+    assert clf.n_iter_ < 0.7 * first
+    assert clf.objective_ <= before
+    clf.set_params(C=1000).fit(X, y)
+    assert clf.objective_ == pytest.approx(clone(clf).fit(X, y).objective_, rel=2e-2)
+    clf.set_params(mu=0.0).fit(X, y)  # other duals are allowed now
+    assert clf.objective_ == pytest.approx(clone(clf).fit(X, y).objective_, rel=2e-3)
+    clf.fit(X[:300], y[:300])  # other data: a fresh start, no error
+    if settings.get("solver") != "lbfgs":
+        assert clf.dual_gap_ <= 1e-3
+
+
+@solvers
+def test_more_starts_are_not_worse(solver):
+    X, y = load_wine(return_X_y=True)
+    X = minmax_scale(X)
+    one = ODMClassifier(C=4096, mu=0.2, theta=0.6, solver=solver, random_state=0, max_outer=50).fit(X, y)
+    many = clone(one).set_params(n_init=4).fit(X, y)
+    assert many.objective_ <= one.objective_
+    assert np.all(np.diff(many.outer_objectives_[1:]) <= 0)
+
+
+def test_theta_controls_the_support_vectors():
+    X, y = load_digits(return_X_y=True)
+    counts = [
+        len(ODMClassifier(C=2000, theta=theta, kernel="rbf").fit(X[:500] / 16, y[:500]).support_)
+        for theta in (0.0, 0.3, 0.6)
+    ]
+    assert counts[0] > counts[1] > counts[2]
+
+
+def test_float32_sparse_and_wide_indices():
+    X, y = toy(300, 6, 4)
+    reference = ODMClassifier(C=100, tol=1e-6).fit(X, y)
+    single = ODMClassifier(C=100, tol=1e-5).fit(X.astype(np.float32), y)
+    assert single.coef_.dtype == np.float32
+    assert single.objective_ == pytest.approx(reference.objective_, rel=1e-4)
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    for solver in SOLVERS:
+        assert ODMClassifier(C=100, tol=1e-4, solver=solver).fit(wide, y).objective_ == pytest.approx(
+            reference.objective_, rel=2e-3
+        )
+
+
+def test_same_seed_same_bits():
+    X, y = load_digits(return_X_y=True)
+    fits = [ODMClassifier(C=100, random_state=7, n_init=2).fit(X[:400] / 16, y[:400]).coef_ for _ in range(2)]
+    assert np.array_equal(*fits)
+
+
+@solvers
+def test_edges(solver):
+    X, y = toy(30, 3, 3)
+    X = np.vstack([X, np.zeros(3), X[:2]])  # a zero row, duplicate rows
+    names = np.array(["a", "b", "ü<c>"])[np.r_[y, 0, y[:2]]]
+    X.setflags(write=False)
+    for intercept in (False, True):
+        clf = ODMClassifier(C=30, fit_intercept=intercept, solver=solver).fit(X, names)
+        assert set(clf.predict(X)) <= set(names)
+    nothing = ODMClassifier(solver=solver).fit(np.zeros((6, 2)), [0, 1, 2, 0, 1, 2])
+    assert np.all(nothing.coef_ == 0)
+
+
+def test_many_classes():
+    X = np.repeat(np.random.default_rng(0).normal(size=(150, 20)), 2, axis=0)
+    y = np.repeat(np.arange(150), 2)
+    clf = ODMClassifier(C=3000, tol=1e-2).fit(X, y)
+    assert clf.score(X, y) > 0.9
+    assert clf.dual_gap_ <= 1e-2
+
+
+def test_pandas_names():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    clf = ODMClassifier(C=100).fit(X, y)
+    assert list(clf.feature_names_in_) == list(X.columns)
+    assert isinstance(clf.predict(pd.DataFrame(X)), np.ndarray)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"C": 0.0}, "'C' parameter .* Got 0.0"),
+        ({"mu": 1.5}, "'mu' parameter .* Got 1.5"),
+        ({"theta": 1.0}, "'theta' parameter .* Got 1.0"),
+        ({"solver": "sgd"}, "'solver' parameter .* 'sgd'"),
+        ({"n_init": 0}, "'n_init' parameter .* Got 0"),
+        ({"max_outer": 0}, "'max_outer' parameter .* Got 0"),
+        ({"kernel": "rbf", "solver": "lbfgs"}, "solver='lbfgs' fits kernel='linear' only"),
+    ],
+)
+def test_bad_parameters(change, message):
+    X, y = toy()
+    with pytest.raises(ValueError, match=message):
+        ODMClassifier().set_params(**change).fit(X, y)
+
+
+def test_bad_data():
+    X, y = toy()
+    with pytest.raises(ValueError, match="two classes"):
+        ODMClassifier().fit(X, y, sample_weight=(y == 1).astype(float))
+    spoilt = X.copy()
+    spoilt[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        ODMClassifier().fit(spoilt, y)
+
+
+@solvers
+def test_warning_says_what_was_asked(solver):
+    X, y = make_classification(300, 20, n_informative=10, n_classes=5, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="within max_iter=2 passes"):
+        ODMClassifier(C=1e4, max_iter=2, solver=solver).fit(X, y)
+
+
+def test_published_outer_loop():
+    """Where no margin leaves the band it is the same machine (penalised intercept); elsewhere it ends higher."""
+    X, y = load_wine(return_X_y=True)
+    X = minmax_scale(X)
+    with_constant = np.column_stack([X, np.ones(len(X))])
+    low = ODMClassifier(C=1, mu=0.8, theta=0.2, solver="paper", tol=1e-5).fit(X, y)
+    ours = ODMClassifier(C=1, mu=0.8, theta=0.2, fit_intercept=False, tol=1e-5).fit(with_constant, y)
+    assert low.objective_ == pytest.approx(ours.objective_, rel=1e-3)
+    high = ODMClassifier(C=256, mu=0.8, theta=0.2, solver="paper", max_outer=30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        high.fit(X, y)
+    assert np.diff(high.outer_objectives_[2:]).max() > 0
+    ours.set_params(C=256).fit(with_constant, y)
+    assert high.objective_ > 1.5 * ours.objective_
+    assert high.dual_gap_ is None

@@ -1,0 +1,161 @@
+"""The inner problems of the optimal margin distribution machine: blocks against KKT, optima against cvxpy."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics.pairwise import rbf_kernel
+
+from skmargin._core import _ext
+from skmargin.kernels._rows import KernelRows
+from skmargin.solvers.odm import NO_RIVALS, KernelInner, LinearInner, Machine
+from skmargin.solvers.odm_newton import NewtonInner
+from skmargin.solvers.odm_smooth import smoothed
+
+BANDS = [(0.5, 0.2), (1.0, 0.0), (0.1, 0.8)]
+
+
+def toy(n=30, d=4, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(k), rng.integers(0, k, n - k)].astype(np.int32)
+    return rng.normal(size=(k, d))[y] * 2 + rng.normal(size=(n, d)), y
+
+
+def some_rivals(X, y, k):
+    """The closest rivals of nearest means: neither those of an optimum nor arbitrary."""
+    means = np.array([X[y == c].mean(axis=0) for c in range(k)])
+    distance = ((X[:, None, :] - means) ** 2).sum(axis=2)
+    distance[np.arange(len(y)), y] = np.inf
+    return distance.argmin(axis=1).astype(np.int32)
+
+
+def violation(a, d, alpha, A, kappa, mu, theta):
+    """Largest violation of the KKT conditions of a block at the signed duals ``a``, in units of the scores."""
+    d = d + A * ((a - alpha) + (a - alpha).sum())  # after the step
+    zeta, beta = np.maximum(0, a), max(0.0, -a[0])
+    assert np.all(a[1:] >= 0)
+    slope = d + kappa * zeta.sum() - (1 - theta)
+    lower = np.where(zeta > 0, np.abs(slope), np.maximum(0, -slope)).max()
+    if mu == 0:
+        assert beta == 0
+        return lower
+    upper = -d[0] + kappa * beta / mu + 1 + theta
+    return max(lower, abs(upper) if beta > 0 else max(0.0, -upper))
+
+
+def test_ten_thousand_blocks_satisfy_kkt():
+    rng = np.random.default_rng(0)
+    both = 0
+    for trial in range(10_000):
+        m = int(rng.integers(1, 9)) if trial % 100 else 90
+        mu, theta = rng.choice([0.0, 0.05, 0.5, 1.0]), rng.choice([0.0, 0.2, 0.8])
+        A, kappa = 10 ** rng.uniform(-3, 2), 10 ** rng.uniform(-2, 2)
+        d, alpha = 3 * rng.normal(size=m), np.maximum(0, rng.normal(size=m))
+        if trial % 3 == 0:  # ties
+            d, alpha = np.round(d), np.zeros(m)
+        if mu > 0:
+            alpha[0] = rng.normal()
+        if trial % 7 == 0:  # a row of (nearly) no length
+            A = 1e-7 * kappa
+        a = _ext.band_block(1 / (2 * kappa), mu, theta, A, d, alpha)
+        scale = 1 + A * np.abs(a).max() * m + np.abs(d).max()
+        assert violation(a, d, alpha, A, kappa, mu, theta) <= 1e-8 * scale
+        both += a[0] < 0
+    assert both > 1000  # the upper part was met
+
+
+@pytest.mark.parametrize(("mu", "theta"), BANDS)
+def test_blocks_against_cvxpy(mu, theta):
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        m, A, kappa = 4, 10 ** rng.uniform(-1, 1), 10 ** rng.uniform(-1, 1)
+        d, alpha = 3 * rng.normal(size=m), np.abs(rng.normal(size=m))
+        zeta, beta = cp.Variable(m, nonneg=True), cp.Variable(nonneg=True)
+        a = zeta - cp.multiply(np.eye(m)[0], beta)
+        S = cp.sum(zeta)
+        cost = A / 2 * (cp.square(cp.sum(a) - alpha.sum()) + cp.sum_squares(a - alpha)) + d @ a
+        cost += -(1 - theta) * S + kappa / 2 * cp.square(S) + (1 + theta) * beta + kappa / (2 * mu) * cp.square(beta)
+        cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+        ours = _ext.band_block(1 / (2 * kappa), mu, theta, A, d, alpha)
+        np.testing.assert_allclose(ours, a.value, atol=1e-4)
+
+
+def inner_optimum(X, machine, mu, rivals):
+    """min Q, written a second time."""
+    y, k, n = machine.y, machine.n_classes, len(machine.y)
+    W, b = cp.Variable((X.shape[1], k)), cp.Variable((1, k))
+    F = X @ W + (np.ones((n, 1)) @ b if machine.fit_intercept else 0)
+    own = cp.sum(cp.multiply(F, np.eye(k)[y]), axis=1)
+    low = cp.max(
+        cp.pos(1 - machine.theta - cp.reshape(own, (n, 1), order="C") @ np.ones((1, k)) + F - 10 * np.eye(k)[y]), axis=1
+    )
+    cost = 0.5 * cp.sum_squares(W) + machine.cap @ cp.square(low)
+    if mu > 0:
+        rival = cp.sum(cp.multiply(F, np.eye(k)[rivals]), axis=1)
+        cost += mu * (machine.cap @ cp.square(cp.pos(own - rival - 1 - machine.theta)))
+    return cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("mu", "theta"), [(0.0, 0.3), *BANDS])
+@pytest.mark.parametrize(("k", "C"), [(2, 3.0), (3, 30.0), (6, 100.0)])
+def test_inner_optimum_is_that_of_cvxpy(intercept, mu, theta, k, C):
+    X, y = toy(30, 4, k, seed=k)
+    weight = np.random.default_rng(1).uniform(0.2, 3, len(y))
+    machine = Machine(y, C * weight / weight.sum(), k, mu, theta, intercept)
+    rivals = some_rivals(X, y, k) if mu > 0 else NO_RIVALS
+    best = inner_optimum(X, machine, mu, rivals)
+    for inner in (
+        LinearInner(X, machine, 1e-8, 0),
+        LinearInner(sparse.csr_array(X), machine, 1e-8, 0),
+        NewtonInner(X, machine),
+        KernelInner(KernelRows(X, "linear", 1.0, 3, 0.0, np.float64, 100), machine, 0),
+    ):
+        assert inner.solve(mu, rivals, 1e-7, 0, 0, 300_000)
+        assert inner.objective == pytest.approx(best, rel=1e-6)
+        assert 0 <= inner.gap <= 1e-7 * inner.objective
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_kernel_inner_optimum_is_that_of_cvxpy(intercept):
+    X, y = toy(30, 4, 4, seed=3)
+    rivals = some_rivals(X, y, 4)
+    machine = Machine(y, np.full(30, 5.0), 4, 0.5, 0.2, intercept)
+    factor = np.linalg.cholesky(rbf_kernel(X, gamma=0.3) + 1e-12 * np.eye(30))
+    inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, 0)
+    assert inner.solve(0.5, rivals, 1e-8, 0, 0, 100_000)
+    assert inner.objective == pytest.approx(inner_optimum(factor, machine, 0.5, rivals), rel=1e-6)
+
+
+def test_inexact_solve_stops_early_and_majorises():
+    X, y = toy(200, 5, 4)
+    machine = Machine(y, np.full(200, 0.5), 4, 0.5, 0.2, True)
+    for inner in (LinearInner(X, machine, 1e-10, 0), NewtonInner(X, machine)):
+        inner.solve(0.0, NO_RIVALS, 1e-3, 0, 0, 1000)
+        before = inner.half_norm + machine.loss(inner.scores)
+        assert inner.solve(0.5, machine.rivals(inner.scores), 1e-10, 0.1 / 0.9, before, 1000)
+        assert inner.half_norm + machine.loss(inner.scores) <= inner.objective <= before
+        assert inner.gap <= 0.1 * (before - inner.objective + inner.gap) * (1 + 1e-9)
+
+
+def test_gradient_of_the_smoothed_loss():
+    _, y = toy(12, 3, 4)
+    machine = Machine(y, np.random.default_rng(0).uniform(0.5, 2, 12), 4, 0.7, 0.1)
+    F, step = 2 * np.random.default_rng(1).normal(size=(12, 4)), np.random.default_rng(2).normal(size=(12, 4))
+    _, Q = smoothed(machine, F, 0.7, 0.3)
+    h = 1e-6
+    slope = (smoothed(machine, F + h * step, 0.7, 0.3)[0] - smoothed(machine, F - h * step, 0.7, 0.3)[0]) / (2 * h)
+    assert np.vdot(Q, step) == pytest.approx(slope, rel=1e-6)
+    assert smoothed(machine, F, 0.7, 1e-4)[0] == pytest.approx(machine.loss(F), rel=1e-3)
+
+
+def test_core_refuses_wrong_rivals():
+    X, y = toy()
+    machine = Machine(y, np.ones(30), 3, 0.5, 0.2)
+    for inner in (
+        LinearInner(X, machine, 1e-3, 0),
+        KernelInner(KernelRows(X, "rbf", 1.0, 3, 0.0, np.float64, 10), machine, 0),
+    ):
+        for rivals in (y, np.full(30, 7, np.int32)):
+            with pytest.raises(ValueError, match="rival"):
+                inner.solve(0.5, rivals, 1e-3, 0, 0, 10)
