@@ -9,8 +9,11 @@ if TYPE_CHECKING:
     from .estimators._crammer_singer import CrammerSingerSVC
     from .estimators._fuzzy_pairwise import FuzzyPairwiseClassifier
     from .estimators._ldm import LDMClassifier
+    from .estimators._lp_norm import LpNormSVC
     from .estimators._lssvc import LSSVC
     from .estimators._m3 import M3SVC
+    from .estimators._multi_margin import MultiMarginSVC
+    from .estimators._semi_supervised import SemiSupervisedMarginSVC
     from .estimators._odm import ODMClassifier
     from .estimators._top_k import TopKSVC
     from .estimators._uldm import ULDMClassifier
@@ -24,7 +27,10 @@ _HOMES = {
     "FuzzyPairwiseClassifier": "_fuzzy_pairwise",
     "LDMClassifier": "_ldm",
     "LSSVC": "_lssvc",
+    "LpNormSVC": "_lp_norm",
     "M3SVC": "_m3",
+    "MultiMarginSVC": "_multi_margin",
+    "SemiSupervisedMarginSVC": "_semi_supervised",
     "ODMClassifier": "_odm",
     "TopKSVC": "_top_k",
     "ULDMClassifier": "_uldm",
@@ -37,6 +43,9 @@ __all__ = [
     "CrammerSingerSVC",
     "FuzzyPairwiseClassifier",
     "LDMClassifier",
+    "LpNormSVC",
+    "MultiMarginSVC",
+    "SemiSupervisedMarginSVC",
     "ODMClassifier",
     "TopKSVC",
     "ULDMClassifier",

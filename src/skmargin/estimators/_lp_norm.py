@@ -1,0 +1,131 @@
+"""The multi-class machine of Lei et al. (2015)."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from ..kernels._rows import row_dtype
+from ..kernels.gram import gram
+from ..solvers.dual_blocks import TINY, DualState
+from ..solvers.lp_blocks import LpKernelState, solve_lp, solve_lp_kernel
+from ._base import Problem
+from ._documented import documented
+from ._dual import Before, DualMachine
+
+
+@documented
+class LpNormSVC(DualMachine):
+    """Multi-class SVM of Lei et al.: the norms of the class vectors are coupled by a p-norm.
+
+    Minimises, with scores ``f_il = w_l'x_i + b_l`` and weights ``s_i``::
+
+        1/2 (sum_l ||w_l||^p)^(2/p) + C sum_i s_i max(0, 1 - f_{i,y_i} + max_{l != y_i} f_il)
+
+    ``p = 2`` is the machine of Crammer and Singer.  ``p`` near 1 lets few classes have long vectors, a large ``p`` makes
+    all of them equally long.  With equal ``C`` a larger ``p`` is a weaker penalty: tune both.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses against the penalty.
+    p : float, default=1.5
+        The norm, from 1.05 to 50.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    CrammerSingerSVC : The case ``p = 2``.
+
+    Notes
+    -----
+    A kernel machine keeps the kernel matrix of the training rows, which must fit into ``cache_size``.
+
+    References
+    ----------
+    Lei, Dogan, Binder and Kloft, Multi-class SVMs: from tighter data-dependent generalization bounds to novel algorithms,
+    NeurIPS 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skmargin import LpNormSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = LpNormSVC(C=10, p=1.2).fit(X, y)
+    >>> round(clf.score(X, y), 2), bool(clf.dual_gap_ <= clf.tol)
+    (0.98, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **DualMachine._parameter_constraints,
+        "p": [Interval(Real, 1.05, 50, closed="both")],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        p: float = 1.5,
+        *,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        cache_size: float = 500,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            C, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0, cache_size=cache_size, fit_intercept=fit_intercept,
+            class_weight=class_weight, tol=tol, max_iter=max_iter, warm_start=warm_start, n_jobs=n_jobs,
+            random_state=random_state, verbose=verbose,
+        )  # fmt: skip
+        self.p = p
+
+    def _loss(self, n_classes: int) -> tuple[str, int]:
+        return "max", 1
+
+    def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> DualState:
+        state = solve_lp(
+            problem.X, problem.y, self.C * problem.weight, problem.n_classes, self.p,
+            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, verbose=self.verbose,
+            state=before.solution if before is not None and before.fits(problem, DualState) else None,
+        )  # fmt: skip
+        self._set_linear(state.W.astype(problem.X.dtype, copy=False), state.b.astype(problem.X.dtype, copy=False))
+        return state
+
+    def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> LpKernelState:  # type: ignore[override]
+        X, y, k = self._kernel_points(problem), problem.y, problem.n_classes
+        n = len(y)
+        dtype = np.dtype(np.float64 if n**2 * k <= TINY else row_dtype(self.tol))
+        megabytes = n**2 * dtype.itemsize / 2**20
+        if megabytes > self.cache_size:
+            raise ValueError(
+                f"cache_size={self.cache_size} is less than the {megabytes:.0f} megabytes of the kernel matrix of {n} rows, "
+                "which LpNormSVC needs."
+            )
+        arguments = (self.kernel, self._gamma, self.degree, self.coef0)
+        K = np.ascontiguousarray(gram(X, None, *arguments, dtype=dtype), dtype=dtype)
+        state = solve_lp_kernel(
+            K, y, self.C * problem.weight, k, self.p,
+            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, verbose=self.verbose,
+            state=before.solution if before is not None and before.fits(problem, LpKernelState) else None,
+        )  # fmt: skip
+        coef = np.zeros((n, k))
+        sample = np.repeat(np.arange(n), np.diff(state.start))
+        coef[sample, state.rivals] = -state.alpha
+        coef[np.arange(n), y] = -coef.sum(axis=1)
+        self._set_kernel(problem, coef * state.W[:, 0], state.b)
+        return state

@@ -1,0 +1,196 @@
+"""The machine of Xu et al. (2017) with unlabelled rows: labels and class vectors are found together.
+
+Problem (labelled rows L, unlabelled rows U with labels z_i to be found)::
+
+    min_{W,b,z}  penalty(W, b) + sum_{i in L} cap_i loss(f_i, y_i) + r sum_{i in U} cap_i loss(f_i, z_i)
+                 loss(f, l) = sum_{j != l} max(0, 1 - f_l + f_j)
+
+not convex, since z is free.  Two half steps, neither of which can raise the objective, take turns until the labels repeat:
+
+    z    the label of least loss: the largest score; or, with balance, the cheapest labels with given class counts
+    W,b  the convex machine for these labels (`multi_margin`), from the duals of the last one; a row with a new label
+         restarts at zero
+
+The weight r of the unlabelled rows grows in stages (1/100, 1/10, 1), after a start on the labelled rows alone.
+Xu et al., section 5, with the labelled losses that its equation 25 leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from .dual_blocks import DualState
+from .multi_margin import solve_multi_margin
+
+STAGES = (0.01, 0.1, 1.0)
+ROUNDS = 20  # of one stage, at most
+ASSIGNMENT_ROWS = 2000  # up to here the balanced labels are the exact optimum
+SWEEPS = 100
+UNBALANCED = 0.01  # share of the rows that may be in excess in a class, where offsets balance
+
+
+@dataclass(frozen=True)
+class SemiSupervisedState:
+    """Result of `solve_semi_supervised`."""
+
+    machine: DualState
+    labels: np.ndarray  # (n,) of every row
+    labeled_iter: np.ndarray  # (n,) round that gave the label: 0 for the rows labelled from the start
+    trajectory: np.ndarray  # (steps, 2): weight r of the stage, objective with that r, after each half step
+    n_iter: int
+
+
+def label_losses(F: np.ndarray) -> np.ndarray:
+    """``L[i, l] = sum_{j != l} max(0, 1 - F_il + F_ij)``, the loss of giving label l to row i."""
+    losses = np.empty_like(F)
+    for l in range(F.shape[1]):
+        losses[:, l] = np.maximum(0, 1 - F[:, [l]] + F).sum(axis=1) - 1  # the term j = l is 1
+    return losses
+
+
+def whole_counts(shares: np.ndarray, n: int) -> np.ndarray:
+    """Whole numbers with sum n, as near to ``n shares`` as can be."""
+    wanted = n * shares / shares.sum()
+    counts = np.floor(wanted).astype(np.intp)
+    most = np.argsort(counts - wanted, kind="stable")[: n - counts.sum()]
+    counts[most] += 1
+    return counts
+
+
+def balanced_labels(losses: np.ndarray, mass: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Labels of small total loss whose classes have these shares of the mass.
+
+    Up to ``ASSIGNMENT_ROWS`` rows of equal mass: an assignment problem, solved exactly.  Else prices: every row takes the
+    class of least loss plus price, and prices of one class after the other are set so that it gets its share.
+    """
+    n, k = losses.shape
+    if n <= ASSIGNMENT_ROWS and (mass == mass[0]).all():
+        slots = np.repeat(np.arange(k), whole_counts(shares, n))
+        _, columns = linear_sum_assignment(losses[:, slots])
+        return slots[columns]
+    wanted = mass.sum() * shares / shares.sum()
+    price = np.zeros(k)
+    labels = losses.argmin(axis=1)
+    for _ in range(SWEEPS):
+        excess = np.bincount(labels, mass, k) - wanted
+        if np.abs(excess).max() <= UNBALANCED * mass.sum():
+            break
+        l = int(np.abs(excess).argmax())
+        others = losses + price
+        others[:, l] = np.inf
+        bid = others.min(axis=1) - losses[:, l]  # row i takes class l where its price is below the bid
+        order = np.argsort(-bid, kind="stable")
+        taken = int(np.searchsorted(np.cumsum(mass[order]), wanted[l]))
+        high, low = bid[order[max(taken - 1, 0)]], bid[order[min(taken, n - 1)]]
+        price[l] = 0.5 * (high + low)
+        labels = (losses + price).argmin(axis=1)
+    return labels
+
+
+def solve_semi_supervised(
+    X: Any,
+    y: np.ndarray,
+    cap: np.ndarray,
+    n_classes: int,
+    shares: np.ndarray | None,
+    *,
+    fit_intercept: bool = True,
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+    seed: int = 0,
+    verbose: int = 0,
+) -> SemiSupervisedState:
+    """Solve the problem above: every convex half step to a relative duality gap of ``tol``.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, d)
+        All rows.
+    y : ndarray of shape (n,), int32
+        Labels 0..k-1, or -1 where there is none.
+    cap : ndarray of shape (n,)
+        Weight of the loss of each row, positive.
+    n_classes : int
+        Number of classes k.
+    shares : ndarray of shape (k,) or None
+        Shares of the classes among the unlabelled rows; None leaves them free.
+    fit_intercept, tol, max_iter, seed, verbose
+        As for `solve_linear`.
+
+    Returns
+    -------
+    SemiSupervisedState
+    """
+
+    def solve(rows: Any, labels: np.ndarray, weights: np.ndarray, state: DualState | None) -> DualState:
+        return solve_multi_margin(
+            rows, labels, weights, n_classes,
+            fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
+        )  # fmt: skip
+
+    free = y < 0
+    labeled, unlabeled = np.flatnonzero(~free), np.flatnonzero(free)
+    machine = solve(X[labeled] if len(unlabeled) else X, y[labeled], cap[labeled], None)
+    n_iter, labeled_iter = machine.n_iter, np.zeros(len(y), dtype=np.intp)
+    if len(unlabeled) == 0:
+        return SemiSupervisedState(machine, y, labeled_iter, np.array([[1.0, machine.objective]]), n_iter)
+
+    relabel: Callable[[np.ndarray], np.ndarray] = (
+        (lambda losses: losses.argmin(axis=1))
+        if shares is None
+        else (lambda losses: balanced_labels(losses, cap[unlabeled], shares))
+    )
+    losses = label_losses(X[unlabeled] @ machine.W.T + machine.b)
+    labels = y.copy()
+    labels[unlabeled] = relabel(losses)
+    labeled_iter[unlabeled] = 1
+    machine = _spread(machine, labeled, cap / (n_classes + 1))
+    trajectory, rounds = [], 1
+    for r in STAGES:
+        weights = np.where(free, r * cap, cap)
+        reached = np.inf
+        for last in [False] * (ROUNDS - 1) + [True]:
+            candidate = solve(X, labels, weights, machine)
+            n_iter += candidate.n_iter
+            if candidate.objective > reached:  # both are within tol of the optimum: keep the better one
+                machine = replace(candidate, W=machine.W, b=machine.b, objective=reached)
+                break
+            machine = candidate
+            trajectory.append((r, machine.objective))
+            losses = label_losses(X[unlabeled] @ machine.W.T + machine.b)
+            new = relabel(losses)
+            fall = weights[unlabeled] @ (_at(losses, labels[unlabeled]) - _at(losses, new))
+            if fall <= 0 or last:
+                break
+            reached = machine.objective - fall
+            trajectory.append((r, reached))
+            rounds += 1
+            changed = np.zeros(len(y), dtype=bool)
+            changed[unlabeled] = new != labels[unlabeled]
+            labels[unlabeled], labeled_iter[changed] = new, rounds
+            machine = _forget(machine, changed)
+    return SemiSupervisedState(machine, labels, labeled_iter, np.array(trajectory), n_iter)
+
+
+def _at(losses: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(losses, labels[:, None], axis=1)[:, 0]
+
+
+def _spread(state: DualState, rows: np.ndarray, cap: np.ndarray) -> DualState:
+    """Duals of some rows as duals of all rows, zero elsewhere."""
+    sizes = np.zeros(len(cap), dtype=np.int64)
+    sizes[rows] = np.diff(state.start)
+    return replace(state, start=np.r_[0, np.cumsum(sizes)], cap=cap)
+
+
+def _forget(state: DualState, rows: np.ndarray) -> DualState:
+    """The same duals but zero in the rows marked."""
+    sizes = np.diff(state.start)
+    kept = np.repeat(~rows, sizes)
+    start = np.r_[0, np.cumsum(np.where(rows, 0, sizes))]
+    return replace(state, start=start, rivals=state.rivals[kept], alpha=state.alpha[kept])

@@ -1,0 +1,167 @@
+"""LpNormSVC against cvxpy, the machine of Crammer and Singer, and itself along C and p."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skmargin import CrammerSingerSVC, LpNormSVC
+
+
+@parametrize_with_checks([LpNormSVC(), LpNormSVC(p=3.0), LpNormSVC(kernel="rbf")])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def toy(n=30, d=8, k=4, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(k), rng.integers(0, k, n - k)]
+    return rng.normal(size=(k, d))[y] + rng.normal(size=(n, d)), y
+
+
+def optimum(X, y, C, p, weight=None, intercept=False):
+    """The problem written a second time, for cvxpy; X may be a factor of a kernel matrix."""
+    n, k = len(y), y.max() + 1
+    weight = np.ones(n) if weight is None else weight
+    W, b, xi = cp.Variable((X.shape[1], k)), cp.Variable(k), cp.Variable(n, nonneg=True)
+    F = X @ W + (np.ones((n, 1)) @ cp.reshape(b, (1, k), order="C") if intercept else 0)
+    E = np.eye(k)[y]
+    own = cp.sum(cp.multiply(F, E), axis=1, keepdims=True) @ np.ones((1, k))
+    constraints = [cp.reshape(xi, (n, 1), order="C") @ np.ones((1, k)) >= (1 - E) - own + F]
+    penalty = 0.5 * cp.square(cp.pnorm(cp.norm(W, 2, axis=0), p, approx=False))
+    problem = cp.Problem(cp.Minimize(penalty + C * weight @ xi), constraints)
+    return problem.solve(solver="CLARABEL", tol_gap_rel=1e-8, tol_gap_abs=1e-8, tol_feas=1e-8)
+
+
+def objective(clf, X, y, C, p):
+    F = clf.decision_function(X)
+    own = F[np.arange(len(y)), y]
+    F[np.arange(len(y)), y] = -np.inf
+    norms = np.linalg.norm(clf.coef_, axis=1)
+    return 0.5 * (norms**p).sum() ** (2 / p) + C * np.maximum(0, 1 - own + F.max(axis=1)).sum()
+
+
+@pytest.mark.parametrize("p", [1.1, 1.5, 2.0, 3.0, 8.0])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_optimum_is_that_of_cvxpy(p, intercept):
+    X, y = toy()
+    weight = np.random.default_rng(1).uniform(0.2, 3, len(y))
+    best = optimum(X, y, 0.1, p, weight, intercept)
+    for rows in (X, sparse.csr_array(X)):
+        clf = LpNormSVC(C=0.1, p=p, fit_intercept=intercept, tol=1e-7).fit(rows, y, weight)
+        assert clf.objective_ == pytest.approx(best, rel=1e-6)
+        assert 0 <= clf.dual_gap_ <= 1e-7
+
+
+@pytest.mark.parametrize("p", [1.2, 5.0])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_kernel_optimum_is_that_of_cvxpy(p, intercept):
+    X, y = toy(seed=3)
+    factor = np.linalg.cholesky(rbf_kernel(X, gamma=0.1) + 1e-12 * np.eye(len(y)))
+    best = optimum(factor, y, 0.5, p, None, intercept)
+    clf = LpNormSVC(C=0.5, p=p, kernel="rbf", gamma=0.1, fit_intercept=intercept, tol=1e-6).fit(X, y)
+    assert clf.objective_ == pytest.approx(best, rel=2e-6)
+    assert clf.dual_gap_ <= 1e-6
+    given = LpNormSVC(C=0.5, p=p, kernel="precomputed", fit_intercept=intercept, tol=1e-6)
+    K = rbf_kernel(X, gamma=0.1)
+    np.testing.assert_allclose(given.fit(K, y).decision_function(K), clf.decision_function(X), atol=2e-2)
+
+
+def test_two_is_crammer_singer():
+    X, y = load_digits(return_X_y=True)
+    ours, theirs = (
+        LpNormSVC(C=0.1, p=2, random_state=0).fit(X / 16, y),
+        CrammerSingerSVC(C=0.1, random_state=0).fit(X / 16, y),
+    )
+    assert np.array_equal(ours.coef_, theirs.coef_) and ours.objective_ == theirs.objective_
+    K = X[:200] @ X[:200].T / 256
+    ours = LpNormSVC(C=0.1, p=2, kernel="precomputed", tol=1e-5).fit(K, y[:200])
+    theirs = CrammerSingerSVC(C=0.1, kernel="precomputed", tol=1e-5).fit(K, y[:200])
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2e-5)
+
+
+@pytest.mark.parametrize("p", [1.05, 1.2, 2.5, 10.0, 50.0])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_every_p_is_certified(p, container):
+    X, y = load_digits(return_X_y=True)
+    X = X[:500] / 16
+    clf = LpNormSVC(C=0.1, p=p, random_state=0).fit(container(X), y[:500])
+    assert clf.dual_gap_ <= 1e-3
+    assert objective(clf, X, y[:500], 0.1, p) == pytest.approx(clf.objective_, rel=1e-5)
+    assert np.array_equal(clf.coef_, clone(clf).fit(container(X), y[:500]).coef_)
+
+
+def test_small_p_concentrates_the_norms():
+    X, y = load_digits(return_X_y=True)
+    spread = []
+    for p in (1.1, 2.0, 8.0):
+        norms = np.linalg.norm(LpNormSVC(C=0.01, p=p).fit(X[:500] / 16, y[:500]).coef_, axis=1)
+        spread.append(norms.max() / norms.mean())
+    assert spread[0] > spread[1] > spread[2]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_warm_start_along_C_and_p(kernel):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600] / 16, y[:600]
+    clf = LpNormSVC(C=0.1, p=1.5, warm_start=True, random_state=0, kernel=kernel, tol=1e-4).fit(X, y)
+    first = clf.n_iter_
+    assert clf.fit(X, y).n_iter_ < max(2, first / 2)
+    for change in ({"C": 0.05}, {"C": 0.2}, {"p": 1.7}, {"p": 3.0}):
+        clf.set_params(**change).fit(X, y)
+        assert clf.objective_ == pytest.approx(clone(clf).fit(X, y).objective_, rel=2e-4)
+    clf.fit(X[:300], y[:300])  # other data: a fresh start, no error
+    assert clf.dual_gap_ <= 1e-4
+
+
+@pytest.mark.parametrize("p", [1.3, 4.0])
+def test_weights_are_repetitions(p):
+    X, y = toy(40, 6, 3)
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    base = LpNormSVC(C=0.2, p=p, tol=1e-6, class_weight="balanced", random_state=0)
+    weighted = clone(base).fit(X, y, sample_weight=times)
+    repeated = clone(base).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-5)
+
+
+@pytest.mark.parametrize("p", [1.1, 6.0])
+def test_edges(p):
+    X, y = toy(30, 3, 3)
+    X = np.vstack([X, np.zeros(3), X[:2]])  # a zero row, duplicate rows
+    names = np.array(["a", "b", "ü<c>"])[np.r_[y, 0, y[:2]]]
+    X.setflags(write=False)
+    for intercept in (False, True):
+        clf = LpNormSVC(C=0.1, p=p, fit_intercept=intercept).fit(X, names)
+        assert set(clf.predict(X)) <= set(names) and clf.dual_gap_ <= 1e-3
+    nothing = LpNormSVC(p=p).fit(np.zeros((6, 2)), [0, 1, 2, 0, 1, 2])
+    assert np.all(nothing.coef_ == 0)
+    single = LpNormSVC(C=0.1, p=p).fit(X.astype(np.float32), names)
+    assert single.coef_.dtype == np.float32
+    two = LpNormSVC(C=0.1, p=p).fit(X, names == "a")
+    assert two.coef_.shape == (1, 3)
+
+
+def test_many_classes():
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.normal(size=(1000, 20)), 2, axis=0), np.repeat(np.arange(1000), 2)
+    for p in (1.5, 4.0):
+        clf = LpNormSVC(p=p, tol=1e-2).fit(X, y)
+        assert clf.dual_gap_ <= 1e-2 and clf.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"p": 1.0}, "'p' parameter .* Got 1.0"),
+        ({"p": 51}, "'p' parameter .* Got 51"),
+        ({"kernel": "rbf", "cache_size": 0.01}, "cache_size=0.01 is less than .* of 150 rows"),
+    ],
+)
+def test_bad_parameters(change, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        LpNormSVC(**change).fit(X, y)

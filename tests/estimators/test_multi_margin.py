@@ -1,0 +1,243 @@
+"""MultiMarginSVC and SemiSupervisedMarginSVC against cvxpy, against each other and against what the paper says."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skmargin import MultiMarginSVC, SemiSupervisedMarginSVC, WestonWatkinsSVC
+from skmargin.solvers.semi_supervised import balanced_labels, label_losses, whole_counts
+
+
+@parametrize_with_checks(
+    [
+        MultiMarginSVC(),
+        MultiMarginSVC(kernel="rbf"),
+        SemiSupervisedMarginSVC(),
+        SemiSupervisedMarginSVC(balance=False),
+    ]
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def toy(n=40, d=4, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(k), rng.integers(0, k, n - k)]
+    return rng.normal(size=(k, d))[y] + rng.normal(size=(n, d)), y
+
+
+def pairwise_machine(X, y, C, weight=None, pair=0.5, ridge=0.5, bias=0.5, margin=1.0, centred=False):
+    """min pair sum ||w_j - w_l||^2 + ridge ||W||^2 + bias ||b||^2 + C sum of hinges: the machines of section 4 of Xu et al."""
+    n, k = len(y), y.max() + 1
+    weight = np.ones(n) if weight is None else weight
+    W, b = cp.Variable((X.shape[1], k)), cp.Variable(k)
+    E = np.eye(k)[y]
+    F = X @ W + np.ones((n, 1)) @ cp.reshape(b, (1, k), order="C")
+    own = cp.sum(cp.multiply(F, E), axis=1, keepdims=True)
+    hinge = cp.sum(cp.multiply(cp.pos(margin - own @ np.ones((1, k)) + F), (1 - E) * weight[:, None]))
+    pairs = sum(cp.sum_squares(W[:, j] - W[:, l]) for j in range(k) for l in range(j + 1, k))
+    objective = pair * pairs + ridge * cp.sum_squares(W) + bias * cp.sum_squares(b) + C * hinge
+    constraints = [cp.sum(W, axis=1) == 0, cp.sum(b) == 0] if centred else []
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    value = problem.solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
+    return value, W.value.T, b.value
+
+
+@pytest.mark.parametrize(("k", "C"), [(2, 1.0), (3, 10.0), (5, 0.1)])
+def test_optimum_is_that_of_cvxpy(k, C):
+    X, y = toy(36, 4, k, seed=k)
+    weight = np.random.default_rng(1).uniform(0.2, 3, len(y))
+    best, W, b = pairwise_machine(X, y, C, weight)
+    for rows in (X, sparse.csr_array(X)):
+        clf = MultiMarginSVC(C=C, tol=1e-9).fit(rows, y, weight)
+        assert clf.objective_ == pytest.approx(best, rel=1e-6)
+        assert 0 <= clf.dual_gap_ <= 1e-9
+        np.testing.assert_allclose(clf.coef_, W if k > 2 else W[1:] - W[:1], atol=1e-3)
+        np.testing.assert_allclose(clf.intercept_, b if k > 2 else b[1:] - b[:1], atol=1e-3)
+
+
+def test_it_is_weston_watkins_with_a_constant_feature():
+    X, y = toy(60, 4, 4)
+    C, k = 2.0, 4
+    ours = MultiMarginSVC(C=C, tol=1e-9).fit(X, y)
+    rows = np.c_[X, np.full(len(y), np.sqrt(k + 1))]
+    ww = WestonWatkinsSVC(C=C / (k + 1), fit_intercept=False, tol=1e-9).fit(rows, y)
+    assert ours.objective_ == pytest.approx((k + 1) * ww.objective_, rel=1e-8)
+    np.testing.assert_allclose(ours.decision_function(X), ww.decision_function(rows), atol=1e-4)
+
+
+def test_machines_of_section_4_after_rescaling():
+    """Guermeur, Bredensteiner-Bennett and Weston-Watkins with margin 2 are the machine without the penalty of b."""
+    X, y = toy(24, 3, 3, seed=5)
+    C, k = 1.5, 3
+    value, W, _ = pairwise_machine(X, y, C, bias=0.0)
+    bredensteiner, *_ = pairwise_machine(X, y, C, bias=0.0, centred=True)
+    assert bredensteiner == pytest.approx(value, rel=1e-7)
+    guermeur, G, _ = pairwise_machine(X, y, C * k / (k + 1), ridge=0.0, bias=0.0, centred=True)
+    np.testing.assert_allclose(G, W, atol=1e-4)
+    assert guermeur == pytest.approx(value * k / (k + 1), rel=1e-6)
+    ww = WestonWatkinsSVC(C=C / (k + 1), tol=1e-9).fit(X, y)
+    assert (k + 1) * ww.objective_ == pytest.approx(value, rel=1e-6)
+    doubled, V, _ = pairwise_machine(X, y, 2 * C / (k + 1), pair=0.0, bias=0.0, margin=2.0)
+    np.testing.assert_allclose(V, 2 * W, atol=1e-3)
+    assert doubled == pytest.approx(4 * value / (k + 1), rel=1e-6)
+
+
+def test_kernels_penalise_the_intercept_too():
+    X, y = toy(36, 4, 4, seed=3)
+    factor = np.linalg.cholesky(rbf_kernel(X, gamma=0.3) + 1e-12 * np.eye(len(y)))
+    best, W, b = pairwise_machine(factor, y, 2.0)
+    clf = MultiMarginSVC(C=2.0, kernel="rbf", gamma=0.3, tol=1e-8).fit(X, y)
+    assert clf.objective_ == pytest.approx(best, rel=1e-6)
+    np.testing.assert_allclose(clf.decision_function(X), factor @ W.T + b, atol=2e-3)
+    given = MultiMarginSVC(C=2.0, kernel="precomputed", tol=1e-8).fit(rbf_kernel(X, gamma=0.3), y)
+    assert given.objective_ == pytest.approx(best, rel=1e-6)
+    linear = MultiMarginSVC(C=2.0, tol=1e-8).fit(X, y)
+    gram = MultiMarginSVC(C=2.0, tol=1e-8, kernel="precomputed").fit(X @ X.T, y)
+    assert gram.objective_ == pytest.approx(linear.objective_, rel=1e-7)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_weights_are_repetitions_and_warm_starts_help(kernel):
+    X, y = toy(60, 4, 3)
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    base = MultiMarginSVC(tol=1e-8, kernel=kernel, class_weight="balanced", random_state=0)
+    weighted = clone(base).fit(X, y, sample_weight=times)
+    repeated = clone(base).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-7)
+    X, y = load_digits(return_X_y=True)
+    clf = MultiMarginSVC(C=0.3, warm_start=True, kernel=kernel, random_state=0).fit(X / 16, y)
+    first = clf.n_iter_
+    assert clf.set_params(C=0.2).fit(X / 16, y).n_iter_ < first
+    assert clf.objective_ == pytest.approx(clone(clf).fit(X / 16, y).objective_, rel=2e-3)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_svrg_comes_near_the_optimum_and_never_rises(container):
+    X, y = load_iris(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    exact = MultiMarginSVC(tol=1e-6).fit(X, y)
+    svrg = MultiMarginSVC(solver="svrg", random_state=0).fit(container(X), y)
+    assert svrg.dual_gap_ is None
+    assert exact.objective_ * (1 - 1e-6) <= svrg.objective_ <= 1.01 * exact.objective_
+    assert len(svrg.trajectory_) == svrg.n_iter_ + 1
+    assert (np.diff(svrg.trajectory_) <= 0).all() and svrg.trajectory_[-1] == svrg.objective_
+    W, b = svrg.coef_, svrg.intercept_
+    F = X @ W.T + b
+    hinge = np.maximum(0, 1 - F[np.arange(len(y)), y][:, None] + F).sum() - len(y)
+    pairs = sum(((W[j] - W[l]) ** 2).sum() for j in range(3) for l in range(j + 1, 3))
+    assert 0.5 * (pairs + (W**2).sum() + (b**2).sum()) + hinge == pytest.approx(svrg.objective_, rel=1e-9)
+    again = MultiMarginSVC(solver="svrg", random_state=0).fit(container(X), y)
+    assert np.array_equal(again.coef_, W)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        MultiMarginSVC(solver="svrg", max_iter=2).fit(X, y)
+    with pytest.raises(ValueError, match="solver='svrg' needs kernel='linear'"):
+        MultiMarginSVC(solver="svrg", kernel="rbf").fit(X, y)
+
+
+def hide(y, share, seed):
+    rng = np.random.default_rng(seed)
+    shown = rng.random(len(y)) < share
+    shown[np.unique(y, return_index=True)[1]] = True
+    return np.where(shown, y, -1), shown
+
+
+def test_without_unlabelled_rows_it_is_the_supervised_machine():
+    X, y = load_iris(return_X_y=True)
+    ours, theirs = SemiSupervisedMarginSVC(C=3, random_state=0).fit(X, y), MultiMarginSVC(C=3, random_state=0).fit(X, y)
+    assert np.array_equal(ours.coef_, theirs.coef_) and ours.objective_ == theirs.objective_
+    assert np.array_equal(ours.transduction_, y) and not ours.labeled_iter_.any()
+
+
+@pytest.mark.parametrize("balance", [True, False])
+@pytest.mark.parametrize("C_unlabeled", ["auto", 0.05])
+def test_semi_supervised_objective_never_rises_in_a_stage(balance, C_unlabeled):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600] / 16, y[:600]
+    partly, shown = hide(y, 0.1, 0)
+    clf = SemiSupervisedMarginSVC(C_unlabeled=C_unlabeled, balance=balance, random_state=0).fit(
+        sparse.csr_array(X), partly
+    )
+    for stage in (0.01, 0.1, 1.0):
+        values = clf.trajectory_[clf.trajectory_[:, 0] == stage, 1]
+        assert len(values) >= 1 and (np.diff(values) <= 0).all()
+    assert np.array_equal(clf.transduction_[shown], y[shown])
+    assert (clf.labeled_iter_[shown] == 0).all() and (clf.labeled_iter_[~shown] >= 1).all()
+    # The objective is that of the published machine and the published labels.
+    F, k = X @ clf.coef_.T + clf.intercept_, 10
+    hinge = np.maximum(0, 1 - F[np.arange(len(y)), clf.transduction_][:, None] + F).sum(axis=1) - 1
+    cost = np.where(shown, 1.0, 1 / (~shown).sum() if C_unlabeled == "auto" else C_unlabeled)
+    penalty = 0.5 * ((k + 1) * (clf.coef_**2).sum() + (clf.intercept_**2).sum())
+    assert penalty + cost @ hinge == pytest.approx(clf.objective_, rel=1e-6)
+    if balance:
+        wanted = whole_counts(np.bincount(y[shown], minlength=k).astype(float), (~shown).sum())
+        assert np.array_equal(np.bincount(clf.transduction_[~shown], minlength=k), wanted)
+    else:
+        assert (clf.transduction_[~shown] == clf.predict(X[~shown])).mean() > 0.99
+
+
+def test_unlabelled_rows_help_where_the_classes_are_clouds():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 200)
+    X = np.array([[0, 0], [6, 0], [0, 6]])[y] + rng.normal(size=(600, 2))
+    partly = np.full(600, -1)
+    first = [0, 200, 400]
+    partly[first] = y[first]
+    X[first] += [[1.9, 1.9], [-1.5, 1.5], [1.5, -1.5]]  # one unlucky labelled row for each class
+    supervised = MultiMarginSVC().fit(X[first], y[first]).score(X, y)
+    clf = make_pipeline(StandardScaler(), SemiSupervisedMarginSVC(C_unlabeled=0.1)).fit(X, partly)
+    assert clf.score(X, y) > max(supervised, 0.98)
+
+
+def test_semi_supervised_labels():
+    X, y = load_iris(return_X_y=True)
+    partly, shown = hide(y, 0.2, 1)
+    names = np.array(["setosa", "versicolor", "virginica"], dtype=object)[y]
+    names[~shown] = -1
+    clf = SemiSupervisedMarginSVC(random_state=0).fit(X, names)
+    same = SemiSupervisedMarginSVC(random_state=0).fit(X, partly)
+    assert np.array_equal(clf.coef_, same.coef_)
+    assert set(clf.transduction_) == set(clf.classes_)
+    weight = np.ones(len(y))
+    weight[[3, 77]] = 0
+    removed = SemiSupervisedMarginSVC(random_state=0).fit(X, partly, sample_weight=weight)
+    kept = weight > 0
+    same = SemiSupervisedMarginSVC(random_state=0).fit(X[kept], partly[kept])
+    assert np.array_equal(removed.coef_, same.coef_)
+    assert (removed.labeled_iter_[~kept & (partly < 0)] == -1).all() and (removed.transduction_ >= 0).all()
+    signs = np.where(y == 0, -1, 1)
+    assert set(SemiSupervisedMarginSVC().fit(X, signs).classes_) == {-1, 1}
+    with pytest.raises(ValueError, match="two classes"):
+        SemiSupervisedMarginSVC().fit(X, np.zeros(len(y)))
+    with pytest.raises(
+        ValueError, match="balance must be True, False or one non-negative share for each of the 3 classes"
+    ):
+        SemiSupervisedMarginSVC(balance=[0.5, 0.5]).fit(X, partly)
+    with pytest.raises(ValueError, match="'C_unlabeled' parameter"):
+        SemiSupervisedMarginSVC(C_unlabeled=-1).fit(X, partly)
+
+
+def test_best_labels():
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(300, 4)) * 2
+    losses = label_losses(F)
+    by_hand = [sum(max(0, 1 - F[7, 2] + F[7, j]) for j in range(4) if j != 2), losses[7, 2]]
+    assert by_hand[0] == pytest.approx(by_hand[1])
+    assert np.array_equal(losses.argmin(axis=1), F.argmax(axis=1))
+    shares = np.array([0.1, 0.2, 0.3, 0.4])
+    exact = balanced_labels(losses, np.ones(300), shares)
+    assert np.array_equal(np.bincount(exact), [30, 60, 90, 120])
+    mass = np.full(300, 1.0)
+    mass[0] += 1e-12  # unequal masses: prices
+    near = balanced_labels(losses, mass, shares)
+    assert np.abs(np.bincount(near) - [30, 60, 90, 120]).max() <= 3
+    cost = [losses[np.arange(300), labels].sum() for labels in (exact, near)]
+    assert cost[0] <= cost[1] * 1.02 and cost[1] <= cost[0] * 1.02
