@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import make_scorer, recall_score
+from sklearn.metrics import accuracy_score, make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
@@ -115,14 +115,13 @@ def test_metadata_routing():
     weight = np.random.default_rng(0).integers(1, 3, len(Y)).astype(float)
     with sklearn.config_context(enable_metadata_routing=True):
         scaler = StandardScaler().set_fit_request(sample_weight=True)
-        classifier = (
-            CrammerSingerSVC(tol=1e-6).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        )
+        pipeline = make_pipeline(scaler, CrammerSingerSVC(tol=1e-6).set_fit_request(sample_weight=True))
         ours, theirs = both(
-            make_pipeline(scaler, classifier),
+            pipeline,
             {"crammersingersvc__C": [0.1, 1.0]},
             n_jobs=2,
             fit={"sample_weight": weight},
+            scoring=make_scorer(accuracy_score).set_score_request(sample_weight=True),
         )
         assert_same(ours, theirs)
     name = {"crammersingersvc__sample_weight": weight}
