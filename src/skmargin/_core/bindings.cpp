@@ -14,6 +14,7 @@ void bind_band(nb::module_& m);
 void bind_box(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_linear(nb::module_& m);
+void bind_newton(nb::module_& m);
 void bind_lp(nb::module_& m);
 void bind_svrg(nb::module_& m);
 
@@ -46,6 +47,7 @@ NB_MODULE(_ext, m) {
     bind_box(m);
     bind_kernel(m);
     bind_linear(m);
+    bind_newton(m);
     bind_lp(m);
     bind_svrg(m);
 }

@@ -23,7 +23,8 @@ struct Geometry {
         for (int64_t i = 0; i < rows.n; ++i) curvature[i] = rows.squared_norm(i);
     }
 
-    // With an intercept: centre at `mean`; t = the mean of ||x_i - mean||^2 makes constant and features alike in scale.
+    // With an intercept: centre at `mean`; t is a tenth of the mean of ||x_i - mean||^2:
+    // larger values shorten the steps of the blocks, smaller ones those of b.
     void centre(const double* mean) {
         double average = 0;
         for (int64_t j = 0; j < rows.d; ++j) mean2 += mean[j] * mean[j];
@@ -32,7 +33,7 @@ struct Geometry {
             curvature[i] = std::max(0.0, curvature[i] - 2 * shift[i] + mean2);
             average += curvature[i] / static_cast<double>(rows.n);
         }
-        t = average > 0 ? average : 1.0;
+        t = average > 0 ? 0.1 * average : 1.0;
         for (double& a : curvature) a += t;
     }
 

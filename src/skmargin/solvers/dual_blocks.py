@@ -9,7 +9,7 @@ given    X (dense or CSR), classes 0..k-1, the weight ``cap`` = C s_i of each sa
 returned W, b, the duals, P and the certified duality gap
 
 The loops are in ``_core/linear_blocks.hpp`` and ``_core/face.hpp``; here the gear is chosen: dense or sparse rows, float32
-as long as it is exact enough and then float64.  Crammer & Singer (2001), Weston & Watkins (1998), Keerthi et al. (2008).
+as long as it is exact enough and then float64; and where block ascent crawls although W is small, Newton steps.  Crammer & Singer (2001), Weston & Watkins (1998), Keerthi et al. (2008).
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from skmargin._core import _ext
 
-SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here it is safe
+SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here its gap is that of float64 to one per cent
 TINY = 20_000  # n d k up to which a solve to rounding costs less than the call itself
 ROUNDING = 1e-14
+NEWTON_PARAMETERS, NEWTON_STEPS = 1000, 60  # largest d k for the Newton gear; steps it usually takes
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
 
 
@@ -82,24 +84,59 @@ def solve_linear(
         duals = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
         multipliers = np.zeros(k)
 
+    budget = newton_flops(*X.shape, k) if not sparse.issparse(X) else np.inf
     passes = 0
-    for dtype, stage_tol in _stages(X, k, tol):
+    for dtype, stage_tol, may_stall in _stages(X, k, tol):
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
             *_arrays(X, dtype), y, cap, k, loss, K, mean, multipliers, *duals,
-            stage_tol, max(1, max_iter - passes), np.inf, stage_tol != tol, _face_pays(X, k), seed + passes,
+            stage_tol, max(1, max_iter - passes), budget, may_stall, _face_pays(X, k), seed + passes,
         )  # fmt: skip
         duals, multipliers = out["duals"], out["multipliers"]
         passes += out["passes"]
+        budget -= out["work"]
         if verbose:
             print(
                 f"[skmargin] {'sparse' if sparse.issparse(X) else 'dense'} rows, {np.dtype(dtype).name}: "
                 f"{passes} passes, objective {out['primal']:.6g}, relative gap {_relative(out):.1e}"
             )
-        if passes >= max_iter:
+        if passes >= max_iter or budget <= 0 or (dtype is np.float32 and _relative(out) <= 0.9 * tol):
             break
+    state = DualState(out["W"], out["b"], *duals, multipliers, cap, out["primal"], _relative(out), passes)
+    if budget <= 0 and state.gap > tol and passes < max_iter:
+        state = _newton(X, y, state, k, loss, K, fit_intercept, tol, max_iter, seed, verbose)
+    return state
+
+
+def newton_flops(n: int, d: int, k: int) -> float:
+    """Price of the Newton gear in flops of the block passes: what these may spend before it takes over.
+
+    Spending as much on the first gear as the second is expected to cost is at most twice as dear as knowing in advance
+    which is better.  Too many parameters or too little data for it: no limit.
+    """
+    if d * k > NEWTON_PARAMETERS:
+        return np.inf
+    step = (d * k) ** 3 / 3 / 8 + 6 * n * d * k + 2 * n * d * d / 4  # BLAS does 4 to 8 times as many flops a second
+    return NEWTON_STEPS * step
+
+
+def _newton(
+    X: Any, y: np.ndarray, blocks: DualState, k: int, loss: str, K: int, fit_intercept: bool, tol: float, max_iter: int,
+    seed: int, verbose: int,
+) -> DualState:  # fmt: skip
+    """The semismooth Newton gear (_core/newton.hpp); the better of its result and that of the block passes."""
+    with threadpool_limits(1, "blas"):  # the products are small: threads would only wait for each other
+        out = _ext.newton(
+            np.ascontiguousarray(X, dtype=np.float64), y, blocks.cap, k, loss, K, fit_intercept, tol, max_iter, None, None, seed
+        )
+    gap = out["gap"] / max(out["objective"], np.finfo(float).tiny)
+    if verbose:
+        print(f"[skmargin] Newton: {out['n_newton']} steps, objective {out['objective']:.6g}, relative gap {gap:.1e}")
+    if not gap < blocks.gap:
+        return blocks
     return DualState(
-        out["W"], out["b"], *duals, multipliers, cap, out["primal"], _relative(out), passes
+        out["W"], out["b"], out["indptr"], out["classes"], out["alpha"], out["b"], blocks.cap, out["objective"], gap,
+        blocks.n_iter + out["n_newton"],
     )  # fmt: skip
 
 
@@ -117,16 +154,16 @@ def _suitable_rows(X: Any) -> Any:
     return X
 
 
-def _stages(X: Any, k: int, tol: float) -> list[tuple[type, float]]:
-    """Number types and the gap to reach with each.  Only the stage for ``tol`` may not give up."""
+def _stages(X: Any, k: int, tol: float) -> list[tuple[type, float, bool]]:
+    """Number types, the gap to reach with each, and whether it may give up where it makes no progress."""
     size = X.shape[0] * X.shape[1]
     if size * k <= TINY:
-        return [(np.float64, tol), (np.float64, min(tol, ROUNDING))]
+        return [(np.float64, tol, False), (np.float64, min(tol, ROUNDING), True)]
     if X.dtype == np.float32 and tol >= SINGLE_TOL:
-        return [(np.float32, tol)]
+        return [(np.float32, tol, False)]
     if size < 3e5 and not sparse.issparse(X):
-        return [(np.float64, tol)]
-    return [(np.float32, max(0.8 * tol, SINGLE_TOL)), (np.float64, tol)]
+        return [(np.float64, tol, False)]
+    return [(np.float32, max(0.9 * tol, 0.9 * SINGLE_TOL), True), (np.float64, tol, False)]
 
 
 def _arrays(X: Any, dtype: type) -> tuple[Any, ...]:
