@@ -20,7 +20,17 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
-from skmargin import LSSVC, M3SVC, CrammerSingerSVC, LDMClassifier, TopKSVC, ULDMClassifier, WestonWatkinsSVC
+from skmargin import (
+    LSSVC,
+    M3SVC,
+    CrammerSingerSVC,
+    LDMClassifier,
+    LpNormSVC,
+    MultiMarginSVC,
+    TopKSVC,
+    ULDMClassifier,
+    WestonWatkinsSVC,
+)
 from skmargin.model_selection import MarginSearchCV, default_grid
 
 X, Y = load_iris(return_X_y=True)
@@ -33,6 +43,8 @@ SEARCHES = {
     "weston-watkins": (WestonWatkinsSVC(tol=1e-6), {"C": [1.0, 10.0]}),
     "widths-only": (WestonWatkinsSVC(kernel="rbf", tol=1e-5), {"gamma": [0.1, 1.0, 5.0]}),
     "top-k": (TopKSVC(fit_intercept=False, tol=1e-6), {"C": [0.1, 1.0], "k": [1, 2]}),
+    "lp-norm": (LpNormSVC(tol=1e-5), {"C": [1.0, 10.0], "p": [1.5, 2.0]}),
+    "multi-margin": (MultiMarginSVC(tol=1e-4), {"C": [1.0, 10.0]}),
     "m3": (M3SVC(tol=1e-5), {"alpha": [1e-2, 1e-1], "p": [2, 4]}),
     "m3-poly": (M3SVC(kernel="poly", tol=1e-5), {"alpha": [1e-2, 1e-1]}),
     "uldm": (ULDMClassifier(), {"alpha": [1e-10, 1e-4, 1e-1], "gamma": [0.5, 2.0]}),
@@ -181,7 +193,7 @@ def test_racing_keeps_the_winner_and_drops_the_hopeless():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interrupt_keeps_what_was_finished(n_jobs):
-    rows, labels = make_classification(3000, 60, n_informative=40, n_classes=8, flip_y=0.5, random_state=0)
+    rows, labels = make_classification(3000, 200, n_informative=100, n_classes=8, flip_y=0.5, random_state=0)
     search = MarginSearchCV(CrammerSingerSVC(C=1e3, tol=1e-13), {"max_iter": [1, 10**9]}, n_jobs=n_jobs)
     sent = []
 

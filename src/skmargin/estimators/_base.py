@@ -45,7 +45,7 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
         if not hasattr(self, "_init_callback_context"):
             return method(self, X, y, *args, **metadata)
         about = {"estimator": self, "X": X, "y": y, "metadata": metadata or None}
-        context = self._init_callback_context(max_subtasks=None)
+        context = self._init_callback_context()
         context.call_on_fit_task_begin(**about)
         method(self, X, y, *args, **metadata)
         context.call_on_fit_task_end(**about, reconstruction_attributes={})
@@ -136,14 +136,6 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         winner = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[winner]
-
-    def _step(self, name: str, attributes: Callable[[], dict[str, Any]] | None = None) -> None:
-        """Tell the callbacks that a part of the fit is done; ``attributes`` makes what prediction would need now."""
-        context = getattr(self, "_callback_fit_ctx", None)
-        if context is not None and hasattr(self, "_skl_callbacks"):
-            step = context.subcontext(task_name=name)
-            step.call_on_fit_task_begin(estimator=self)
-            step.call_on_fit_task_end(estimator=self, reconstruction_attributes=attributes)
 
     def _warn_not_converged(self, reached: float, quantity: str = "relative duality gap") -> None:
         warnings.warn(
