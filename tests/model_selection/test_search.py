@@ -44,7 +44,7 @@ SEARCHES = {
     "widths-only": (WestonWatkinsSVC(kernel="rbf", tol=1e-5), {"gamma": [0.1, 1.0, 5.0]}),
     "top-k": (TopKSVC(fit_intercept=False, tol=1e-6), {"C": [0.1, 1.0], "k": [1, 2]}),
     "lp-norm": (LpNormSVC(tol=1e-5), {"C": [1.0, 10.0], "p": [1.5, 2.0]}),
-    "multi-margin": (MultiMarginSVC(tol=1e-4), {"C": [1.0, 10.0]}),
+    "multi-margin": (MultiMarginSVC(tol=1e-5), {"C": [0.1, 1.0]}),
     "m3": (M3SVC(tol=1e-5), {"alpha": [1e-2, 1e-1], "p": [2, 4]}),
     "m3-poly": (M3SVC(kernel="poly", tol=1e-5), {"alpha": [1e-2, 1e-1]}),
     "uldm": (ULDMClassifier(), {"alpha": [1e-10, 1e-4, 1e-1], "gamma": [0.5, 2.0]}),
