@@ -19,9 +19,9 @@ def main() -> None:
     X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, random_state=0)
     n = len(y_train)
     machines = {
-        "Crammer-Singer, C=0.1": CrammerSingerSVC(C=0.1),
-        "ODM, mu=0 (no upper part)": ODMClassifier(C=0.1 * n, mu=0),
-        "ODM, mu=0.5": ODMClassifier(C=0.1 * n, mu=0.5),
+        "Crammer-Singer, C=1": CrammerSingerSVC(C=1),
+        "ODM, mu=0 (no upper part)": ODMClassifier(C=n, mu=0),
+        "ODM, mu=0.5": ODMClassifier(C=n, mu=0.5),
     }
     figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
     for name, machine in machines.items():

@@ -28,7 +28,8 @@ from .kernel_blocks import coefficients
 from .odm import Descent, Effort, LinearPoint, Machine, best_of
 
 FIRST, FALL, LEAST = 1.0, 0.1, 1e-3  # of the proximal weight s: first, from step to step, smallest
-PARAMETERS, ENTRIES = 1000, 2e7  # up to which the Newton system is cheap
+PARAMETERS, ENTRIES = 300, 2e7  # up to which the Newton system is cheap
+STRONG = 5.0  # mean of cap_i ||x_i||^2 from which it is cheaper than block ascent
 CONSTANT = 1e-3  # proximal weight of the intercept, times s
 
 
@@ -221,7 +222,10 @@ def solve_newton(X: Any, machine: Machine, effort: Effort, start: LinearPoint | 
 
 
 def newton_pays(X: Any, machine: Machine) -> bool:
-    """Few parameters, and second derivatives that fit into memory."""
+    """Few parameters, and losses that are strong against the penalty: there block ascent is slow."""
     n, d = X.shape
-    k = machine.n_classes
-    return bool(d * k <= PARAMETERS and n * k * k <= ENTRIES and (not sparse.issparse(X) or X.shape[0] * d * k <= TINY))
+    if n * d * machine.n_classes <= TINY:
+        return True
+    if sparse.issparse(X) or d * machine.n_classes > PARAMETERS or n * machine.n_classes**2 > ENTRIES:
+        return False
+    return bool(machine.cap @ np.einsum("ij,ij->i", X, X) >= STRONG * n)
