@@ -25,8 +25,8 @@ class LpNormSVC(DualMachine):
 
         1/2 (sum_l ||w_l||^p)^(2/p) + C sum_i s_i max(0, 1 - f_{i,y_i} + max_{l != y_i} f_il)
 
-    ``p = 2`` is the machine of Crammer and Singer.  ``p`` near 1 lets few classes have long vectors, a large ``p`` makes
-    all of them equally long.  With equal ``C`` a larger ``p`` is a weaker penalty: tune both.
+    ``p = 2`` is the machine of Crammer and Singer.  ``p`` near 1 lets few classes have long vectors, a large
+    ``p`` makes all of them equally long.  With equal ``C`` a larger ``p`` is a weaker penalty: tune both.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class LpNormSVC(DualMachine):
 
     References
     ----------
-    Lei, Dogan, Binder and Kloft, Multi-class SVMs: from tighter data-dependent generalization bounds to novel algorithms,
-    NeurIPS 2015.
+    Lei, Dogan, Binder and Kloft, Multi-class SVMs: from tighter data-dependent generalization bounds to novel
+    algorithms, NeurIPS 2015.
 
     Examples
     --------
@@ -88,9 +88,9 @@ class LpNormSVC(DualMachine):
         verbose: int = 0,
     ) -> None:
         super().__init__(
-            C, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0, cache_size=cache_size, fit_intercept=fit_intercept,
-            class_weight=class_weight, tol=tol, max_iter=max_iter, warm_start=warm_start, n_jobs=n_jobs,
-            random_state=random_state, verbose=verbose,
+            C, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0, cache_size=cache_size,
+            fit_intercept=fit_intercept, class_weight=class_weight, tol=tol, max_iter=max_iter,
+            warm_start=warm_start, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.p = p
 
@@ -113,8 +113,8 @@ class LpNormSVC(DualMachine):
         megabytes = n**2 * dtype.itemsize / 2**20
         if megabytes > self.cache_size:
             raise ValueError(
-                f"cache_size={self.cache_size} is less than the {megabytes:.0f} megabytes of the kernel matrix of {n} rows, "
-                "which LpNormSVC needs."
+                f"cache_size={self.cache_size} is less than the {megabytes:.0f} megabytes of the kernel matrix "
+                f"of {n} rows, which LpNormSVC needs."
             )
         arguments = (self.kernel, self._gamma, self.degree, self.coef0)
         K = np.ascontiguousarray(gram(X, None, *arguments, dtype=dtype), dtype=dtype)

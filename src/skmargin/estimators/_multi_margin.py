@@ -51,7 +51,8 @@ class MultiMarginSVC(DualMachine):
 
     References
     ----------
-    Xu, Liu, Huo, Deng, Nie and Huang, Multi-class support vector machine via maximizing multi-class margins, IJCAI 2017.
+    Xu, Liu, Huo, Deng, Nie and Huang, Multi-class support vector machine via maximizing multi-class margins,
+    IJCAI 2017.
 
     Examples
     --------
@@ -88,9 +89,9 @@ class MultiMarginSVC(DualMachine):
         verbose: int = 0,
     ) -> None:
         super().__init__(
-            C, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0, cache_size=cache_size, fit_intercept=fit_intercept,
-            class_weight=class_weight, tol=tol, max_iter=max_iter, warm_start=warm_start, n_jobs=n_jobs,
-            random_state=random_state, verbose=verbose,
+            C, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0, cache_size=cache_size,
+            fit_intercept=fit_intercept, class_weight=class_weight, tol=tol, max_iter=max_iter,
+            warm_start=warm_start, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.solver = solver
 
@@ -103,7 +104,8 @@ class MultiMarginSVC(DualMachine):
         solve: Any = solve_svrg if self.solver == "svrg" else solve_multi_margin
         state = solve(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes,
-            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, state=start, verbose=self.verbose,
+            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, state=start,
+            verbose=self.verbose,
         )  # fmt: skip
         if self.solver == "svrg":
             self.trajectory_ = state.trajectory

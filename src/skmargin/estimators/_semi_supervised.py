@@ -19,16 +19,16 @@ from ._base import LinearScores, MarginClassifier, canonical_csr, encode_labels,
 class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
     """Multi-class SVM of Xu et al. that labels unlabelled rows while it learns.
 
-    Minimises, with scores ``f_il = w_l'x_i + b_l`` and weights ``s_i``, over the class vectors, the intercepts **and** the
-    labels ``z_i`` of the unlabelled rows::
+    Minimises, with scores ``f_il = w_l'x_i + b_l`` and weights ``s_i``, over the class vectors, the intercepts **and**
+    the labels ``z_i`` of the unlabelled rows::
 
         1/2 sum_{j<l} ||w_j - w_l||^2 + 1/2 ||W||^2 + 1/2 ||b||^2
             + C sum_labelled s_i loss(f_i, y_i) + C_unlabeled sum_unlabelled s_i loss(f_i, z_i)
         loss(f, l) = sum_{j != l} max(0, 1 - f_l + f_j)
 
-    The weight of the unlabelled rows grows in three stages (1 %, 10 %, all of it).  In a stage, giving labels and solving
-    the convex machine for them take turns, and neither raises the objective.  The result is a local optimum.  Without
-    an unlabelled row it is `MultiMarginSVC`.
+    The weight of the unlabelled rows grows in three stages (1 %, 10 %, all of it).  In a stage, giving labels and
+    solving the convex machine for them take turns, and neither raises the objective.  The result is a local optimum.
+    Without an unlabelled row it is `MultiMarginSVC`.
 
     Parameters
     ----------
@@ -83,12 +83,14 @@ class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
 
     Notes
     -----
-    As everywhere in scikit-learn the label -1 says "unlabelled"; string labels come as an object array with the number -1.
+    As everywhere in scikit-learn the label -1 says "unlabelled"; string labels come as an object array with the
+    number -1.
     Where -1 and one other label are all there is, both are taken as classes: the usual signs of a two-class problem.
 
     References
     ----------
-    Xu, Liu, Huo, Deng, Nie and Huang, Multi-class support vector machine via maximizing multi-class margins, IJCAI 2017.
+    Xu, Liu, Huo, Deng, Nie and Huang, Multi-class support vector machine via maximizing multi-class margins,
+    IJCAI 2017.
 
     Examples
     --------
@@ -175,8 +177,8 @@ class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
         k = len(self.classes_)
         if k < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least two classes among the labelled rows (rows of weight 0 do not count), "
-                f"got one class: {self.classes_[0]!r}."
+                f"{type(self).__name__} needs at least two classes among the labelled rows (rows of weight 0 do not "
+                f"count), got one class: {self.classes_[0]!r}."
             )
         free &= weight > 0
         cap, all_codes = weight * self._unlabeled_weight(weight[free]), np.full(len(y), -1, dtype=np.int32)
@@ -216,7 +218,8 @@ class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
         shares = np.asarray(self.balance, dtype=np.float64)
         if shares.shape != labeled.shape or not (np.isfinite(shares) & (shares >= 0)).all() or shares.sum() == 0:
             raise ValueError(
-                f"balance must be True, False or one non-negative share for each of the {len(labeled)} classes, got {self.balance!r}."
+                f"balance must be True, False or one non-negative share for each of the {len(labeled)} classes, "
+                f"got {self.balance!r}."
             )
         return shares
 

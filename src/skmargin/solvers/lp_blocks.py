@@ -3,11 +3,11 @@
     primal  min_{W,b}  1/2 ||W||_{2,p}^2 + sum_i cap_i max(0, 1 - f_{i,y_i} + max_{l != y_i} f_il),   f_i = W x_i + b
             ||W||_{2,p} = (sum_l ||w_l||^p)^(1/p),   1/p + 1/q = 1
     dual    max_alpha  sum_il alpha_il - 1/2 ||V||_{2,q}^2,   alpha_il >= 0,   sum_l alpha_il <= cap_i
-            V = sum_i x_i c_i',   c_{i,y_i} = sum_l alpha_il,  c_il = -alpha_il;   with a free intercept also sum_i c_i = 0
+            V = sum_i x_i c_i',   c_{i,y_i} = sum_l alpha_il,  c_il = -alpha_il;   with an intercept also sum_i c_i = 0
     link    w_l = (||v_l|| / ||V||_{2,q})^(q-2) v_l
 
-given    X (dense or CSR) or a kernel matrix, classes 0..k-1, the weight ``cap`` = C s_i of each sample, p, and perhaps the
-         state of an earlier solve, for the same rows: its duals are feasible for every p and, rescaled, for every C
+given    X (dense or CSR) or a kernel matrix, classes 0..k-1, the weight ``cap`` = C s_i of each sample, p, and perhaps
+         the state of an earlier solve, for the same rows: its duals are feasible for every p and, rescaled, for every C
 returned W, b, the duals, P and the certified duality gap P(link(alpha)) - D(alpha)
 
 The steps are in ``_core/lp_blocks.hpp``.  The paper alternates between class weights (its equation 14) and a weighted
@@ -26,7 +26,6 @@ from scipy import sparse
 from skmargin._core import _ext
 
 from .dual_blocks import ROUNDING, TINY, DualState, _arrays, _relative, _stages, _suitable_rows, solve_linear
-
 
 Stage = tuple[tuple[Any, ...], float, bool]  # arrays of the rows, gap to reach, whether it may give up
 
@@ -103,7 +102,7 @@ def _solve(
     if state is not None:
         state = state.rescaled(cap)
         duals, multipliers = (state.start, state.rivals, state.alpha), state.multipliers
-    passes, best = 0, None
+    passes, best, bound = 0, None, -np.inf  # the bound of one stage holds for all of them
     for arrays, goal, may_stall in stages:
         out = solve(
             *arrays, y, cap, k, p / (p - 1), mean, multipliers, *duals,
@@ -115,9 +114,12 @@ def _solve(
             print(
                 f"[skmargin] p={p:g}: {passes} passes, objective {out['primal']:.6g}, relative gap {_relative(out):.1e}"
             )
-        if best is None or out["gap"] < best["gap"]:
+        bound = max(bound, out["primal"] - out["gap"])
+        if best is None or out["primal"] <= best["primal"]:
             best = out
         if passes >= max_iter:
             break
     assert best is not None
-    return best["W"], best["b"], *best["duals"], best["multipliers"], cap, best["primal"], _relative(best), passes
+    gap = max(best["primal"] - bound, 0.0) / max(best["primal"], np.finfo(float).tiny)
+    b = best["b"] - best["b"].mean()  # a constant added to all intercepts changes nothing: the one with sum zero
+    return best["W"], b, *best["duals"], best["multipliers"], cap, best["primal"], gap, passes

@@ -2,10 +2,11 @@
 
 Problem (k classes, f_i = W x_i + b)::
 
-    min  1/2 sum_{j<l} ||w_j - w_l||^2 + 1/2 ||W||^2 + 1/2 ||b||^2 + sum_i cap_i sum_{l != y_i} max(0, 1 - f_{i,y_i} + f_il)
+    min  1/2 sum_{j<l} ||w_j - w_l||^2 + 1/2 ||W||^2 + 1/2 ||b||^2
+             + sum_i cap_i sum_{l != y_i} max(0, 1 - f_{i,y_i} + f_il)
 
-``sum_{j<l} ||w_j - w_l||^2 = k ||W||^2 - ||W 1||^2`` and the losses do not see a vector added to all classes, so the class
-vectors sum to zero at the optimum.  The problem is then k + 1 times that of Weston and Watkins with the weights
+``sum_{j<l} ||w_j - w_l||^2 = k ||W||^2 - ||W 1||^2`` and the losses do not see a vector added to all classes, so the
+class vectors sum to zero at the optimum.  The problem is then k + 1 times that of Weston and Watkins with the weights
 ``cap / (k + 1)`` and the constant feature ``b0 = sqrt(k + 1)``, whose weights times b0 are the intercepts.
 """
 

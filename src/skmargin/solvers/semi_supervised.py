@@ -5,7 +5,7 @@ Problem (labelled rows L, unlabelled rows U with labels z_i to be found)::
     min_{W,b,z}  penalty(W, b) + sum_{i in L} cap_i loss(f_i, y_i) + r sum_{i in U} cap_i loss(f_i, z_i)
                  loss(f, l) = sum_{j != l} max(0, 1 - f_l + f_j)
 
-not convex, since z is free.  Two half steps, neither of which can raise the objective, take turns until the labels repeat:
+not convex, since z is free.  Two half steps, neither of which can raise the objective, take turns until labels repeat:
 
     z    the label of least loss: the largest score; or, with balance, the cheapest labels with given class counts
     W,b  the convex machine for these labels (`multi_margin`), from the duals of the last one; a row with a new label
@@ -65,8 +65,8 @@ def whole_counts(shares: np.ndarray, n: int) -> np.ndarray:
 def balanced_labels(losses: np.ndarray, mass: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Labels of small total loss whose classes have these shares of the mass.
 
-    Up to ``ASSIGNMENT_ROWS`` rows of equal mass: an assignment problem, solved exactly.  Else prices: every row takes the
-    class of least loss plus price, and prices of one class after the other are set so that it gets its share.
+    Up to ``ASSIGNMENT_ROWS`` rows of equal mass: an assignment problem, solved exactly.  Else prices: every row takes
+    the class of least loss plus price, and prices of one class after the other are set so that it gets its share.
     """
     n, k = losses.shape
     if n <= ASSIGNMENT_ROWS and (mass == mass[0]).all():

@@ -1,10 +1,10 @@
 """Stochastic gradients with variance reduction for the machine of Xu et al. (2017), their algorithm 1.
 
-Problem: as in ``multi_margin``.  An epoch takes the gradient at a snapshot and then n cheap steps (``_core/svrg.hpp``).  What
-the printed algorithm needs to be right: the function of one sample holds n times its loss, the snapshot holds b as well as W,
-and the step must fall, since the hinge is not smooth and a constant step stalls.  Here an epoch that gains too little
-halves the step, one that raises the objective is undone as well, and the others lengthen it by a tenth.  There is no certificate: for the exact
-optimum use ``multi_margin``.
+Problem: as in ``multi_margin``.  An epoch takes the gradient at a snapshot and then n cheap steps (``_core/svrg.hpp``).
+What the printed algorithm needs to be right: the function of one sample holds n times its loss, the snapshot holds b as
+well as W, and the step must fall, since the hinge is not smooth and a constant step stalls.  Here an epoch that gains
+too little halves the step, one that raises the objective is undone as well, and the others lengthen it by a tenth.
+There is no certificate: for the exact optimum use ``multi_margin``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from skmargin._core import _ext
+
+from .dual_blocks import _arrays
 
 PATIENCE = 8  # halvings in a row that end the run
 
@@ -52,11 +54,9 @@ def epoch(
 
     Step number t has the length ``step / (1 + decay (t + first))``; without variance reduction it is plain SGD.
     """
-    run, rows = _ext.dense_epoch, (np.ascontiguousarray(X, dtype=np.float64),) if not sparse.issparse(X) else ()
-    if sparse.issparse(X):
-        run, rows = _ext.csr_epoch, (X.indptr, X.indices, X.data.astype(np.float64, copy=False), X.shape[1])
+    run: Any = _ext.csr_epoch if sparse.issparse(X) else _ext.dense_epoch
     out: tuple[np.ndarray, np.ndarray, float] = run(
-        *rows, y, cap, W, b, fit_intercept, step, decay, first, variance_reduction, seed
+        *_arrays(X, np.float64), y, cap, W, b, fit_intercept, step, decay, first, variance_reduction, seed
     )
     return out
 
