@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .estimators._lssvc import LSSVC
     from .estimators._m3 import M3SVC
     from .estimators._multi_margin import MultiMarginSVC
-    from .estimators._semi_supervised import SemiSupervisedMarginSVC
     from .estimators._odm import ODMClassifier
+    from .estimators._semi_supervised import SemiSupervisedMarginSVC
     from .estimators._top_k import TopKSVC
     from .estimators._uldm import ULDMClassifier
     from .estimators._weston_watkins import WestonWatkinsSVC
@@ -45,8 +45,8 @@ __all__ = [
     "LDMClassifier",
     "LpNormSVC",
     "MultiMarginSVC",
-    "SemiSupervisedMarginSVC",
     "ODMClassifier",
+    "SemiSupervisedMarginSVC",
     "TopKSVC",
     "ULDMClassifier",
     "WestonWatkinsSVC",

@@ -24,7 +24,9 @@ NAMES = ["max", "sum", "top2"]
 machines = pytest.mark.parametrize("machine", MACHINES, ids=NAMES)
 
 
-@parametrize_with_checks([*MACHINES, CrammerSingerSVC(kernel="rbf"), WestonWatkinsSVC(kernel="rbf"), TopKSVC(kernel="rbf")])
+@parametrize_with_checks(
+    [*MACHINES, CrammerSingerSVC(kernel="rbf"), WestonWatkinsSVC(kernel="rbf"), TopKSVC(kernel="rbf")]
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -43,14 +45,12 @@ def optimum(machine, X, y, C, weight=None, intercept=True):
     F = X @ W + (np.ones((n, 1)) @ cp.reshape(b, (1, k), order="C") if intercept else 0)
     own = cp.sum(cp.multiply(F, np.eye(k)[y]), axis=1)
     rivals = np.array([[l for l in range(k) if l != c] for c in y])
-    hinge = cp.vstack(
-        [cp.pos(1 - own + cp.sum(cp.multiply(F, np.eye(k)[rivals[:, j]]), axis=1)) for j in range(k - 1)]
-    )
+    hinge = cp.vstack([cp.pos(1 - own + cp.sum(cp.multiply(F, np.eye(k)[rivals[:, j]]), axis=1)) for j in range(k - 1)])
     K = {CrammerSingerSVC: 1, WestonWatkinsSVC: k - 1}.get(type(machine), min(getattr(machine, "k", 1), k - 1))
     scale = 1 if isinstance(machine, WestonWatkinsSVC) else 1 / K
     if K == 1:
         loss = scale * weight @ cp.max(hinge, axis=0)
-    elif K == k - 1:
+    elif k - 1 == K:
         loss = scale * weight @ cp.sum(hinge, axis=0)
     else:
         loss = sum(weight[i] * scale * cp.sum_largest(hinge[:, i], K) for i in range(n))
@@ -145,7 +145,9 @@ def test_liblinear_is_not_better():
     ours = CrammerSingerSVC(C=0.1, fit_intercept=False, tol=1e-6).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # LIBLINEAR warns here whatever it reached
-        theirs = LinearSVC(multi_class="crammer_singer", C=0.1, fit_intercept=False, tol=1e-6, max_iter=100_000).fit(X, y)
+        theirs = LinearSVC(multi_class="crammer_singer", C=0.1, fit_intercept=False, tol=1e-6, max_iter=100_000).fit(
+            X, y
+        )
     F = theirs.decision_function(X)
     rival = F.copy()
     rival[np.arange(len(y)), y] = -np.inf
@@ -264,13 +266,13 @@ def test_bad_data(machine):
         clone(machine).fit(X, np.zeros(len(y)))
     with pytest.raises(ValueError, match="two classes"):
         clone(machine).fit(X, y, sample_weight=(y == 1).astype(float))
-    with pytest.raises(ValueError, match="[Ss]ample.weight"):
+    with pytest.raises(ValueError, match=r"[Ss]ample.weight"):
         clone(machine).fit(X, y, sample_weight=np.zeros(len(y)))
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         clone(machine).fit(X, y, sample_weight=np.full(len(y), -1.0))
     with pytest.raises(ValueError, match="features"):
         fitted.predict(X[:, :2])
-    with pytest.raises((TypeError, ValueError), match="label|type|Mix"):
+    with pytest.raises((TypeError, ValueError), match=r"label|type|Mix"):
         clone(machine).fit(X, np.array([0, "a"] * (len(y) // 2), dtype=object))
 
 

@@ -33,7 +33,8 @@ inline void ask_python() {
 }
 
 // Duals as the driver keeps them: CSR arrays (row starts, rivals, numbers).
-inline void read_duals(Duals& duals, const Vector<int64_t>& start, const Vector<int32_t>& cls, const Vector<double>& alpha) {
+inline void read_duals(Duals& duals, const Vector<int64_t>& start, const Vector<int32_t>& cls,
+                       const Vector<double>& alpha) {
     for (int64_t i = 0; i < duals.size(); ++i) {
         const int64_t s = start.data()[i];
         const int32_t m = static_cast<int32_t>(start.data()[i + 1] - s);

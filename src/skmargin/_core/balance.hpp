@@ -1,9 +1,10 @@
 // A dual point that satisfies the constraint of the free intercept exactly.
 //
-// Without a penalty on b the dual needs sum_i c_il = 0 for every class l.  T[j, l] = sum of alpha_il over the samples of
-// class j is a flow from j to l, and the constraint says that it is a circulation: what leaves a class enters it.
+// Without a penalty on b the dual needs sum_i c_il = 0 for every class l.  T[j, l] = sum of alpha_il over the samples
+// of class j is a flow from j to l, and the constraint says that it is a circulation: what leaves a class enters it.
 // Scaling alpha_il by d_{y_i}/d_l (a diagonal similarity of T) makes any flow inside strongly connected components a
-// circulation; flow between components cannot be part of one and is dropped.  d = 1 at an optimum, so nothing is lost there.
+// circulation; flow between components cannot be part of one and is dropped.  d = 1 at an optimum, so nothing is lost
+// there.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -61,7 +61,8 @@ class BandLoss {
         return beta > 0 ? lower - (1 + theta_) * beta - beta * beta / (4 * cap_[i] * mu_) : lower;
     }
 
-    // With v_l = (1 - theta - d_l)/A + alpha_l + sum alpha and nu the multiplier of S:  zeta_l = (v_l - nu)_+ and either
+    // With v_l = (1 - theta - d_l)/A + alpha_l + sum alpha and nu the multiplier of S:  zeta_l = (v_l - nu)_+ and
+    // either
     //     beta = 0,            S = q nu,          q = A/(A + kappa),        if A S <= F
     //     beta = (A S - F)/E,  S = q (nu - F/E),  q = A/(A + kappa - A^2/E),   zeta_{r_i} = 0
     // with E = 2 A + kappa/mu, F = 1 + theta - d_r + A (alpha_r + sum alpha).  Exactly one of the two is consistent.

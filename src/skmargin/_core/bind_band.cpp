@@ -56,7 +56,8 @@ nb::object block(double cap, double mu, double theta, double A, Vector<double> d
 }  // namespace
 
 void bind_band(nb::module_& m) {
-    // The driver is solvers/odm.py.  Wider numbers come first: if an argument needs a conversion, X must not lose digits.
+    // The driver is solvers/odm.py.  Wider numbers come first: if an argument needs a conversion, X must not lose
+    // digits.
     m.def("dense_band", &dense<double>);
     m.def("dense_band", &dense<float>);
     m.def("csr_band", &csr<double, int32_t>);

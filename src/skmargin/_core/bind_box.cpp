@@ -32,8 +32,8 @@ nb::tuple solve(View& view, const Task& task) {
         state.assign(view.state(), view.state() + view.state_size());
     }
     const size_t n = g.size(), size = state.size();
-    return nb::make_tuple(to_numpy(std::move(g), {n}), to_numpy(std::move(state), {size}), out.primal, out.gap, out.relative,
-                          out.passes);
+    return nb::make_tuple(to_numpy(std::move(g), {n}), to_numpy(std::move(state), {size}), out.primal, out.gap,
+                          out.relative, out.passes);
 }
 
 nb::tuple gram(Matrix<double> K, Vector<double> y, Vector<double> cap, Vector<double> lin, Vector<double> kappa,
@@ -58,7 +58,8 @@ nb::tuple dense(Matrix<T> X, Vector<double> y, Vector<double> cap, Vector<double
 
 template <class T, class I>
 nb::tuple csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<double> y, Vector<double> cap,
-              Vector<double> lin, Vector<double> kappa, Vector<double> start, double tol, int64_t passes, uint64_t seed) {
+              Vector<double> lin, Vector<double> kappa, Vector<double> start, double tol, int64_t passes,
+              uint64_t seed) {
     const Task task{y, cap, lin, kappa, start, tol, passes, seed};
     if (indptr.size() == 0) throw nb::value_error("the CSR arrays do not fit each other");
     const size_t n = indptr.size() - 1;

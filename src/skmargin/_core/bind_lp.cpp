@@ -65,10 +65,8 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
         BlockAscent<Rows, Loss, LpModel<Rows>> ascent(geo, loss, task.y.data(), duals, b.data(), poll, task.seed);
         out = ascent.run(Limits{task.tol, task.passes, infinity, task.stop_on_stall}, [] {});
         multipliers = b;
-        if constexpr (gram)
-            ascent.model.publish(W.data(), b.data());
-        else
-            ascent.model.publish(task.mean ? task.mean->data() : nullptr, W.data(), b.data());
+        if constexpr (gram) ascent.model.publish(W.data(), b.data());
+        else ascent.model.publish(task.mean ? task.mean->data() : nullptr, W.data(), b.data());
     }
     nb::dict result;
     result["W"] = to_numpy(std::move(W), {static_cast<size_t>(k), width});
@@ -82,9 +80,9 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
 }
 
 template <class T>
-nb::dict lp_dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double q, std::optional<Vector<double>> mean,
-                  Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes,
-                  bool stop_on_stall, uint64_t seed) {
+nb::dict lp_dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
+                  std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
+                  Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, uint64_t seed) {
     const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, seed};
     task.check(X.shape(0), X.shape(1));
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
@@ -92,9 +90,9 @@ nb::dict lp_dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k,
 }
 
 template <class T>
-nb::dict lp_gram(Matrix<T> K, Vector<int32_t> y, Vector<double> cap, int32_t k, double q, std::optional<Vector<double>> mean,
-                 Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes,
-                 bool stop_on_stall, uint64_t seed) {
+nb::dict lp_gram(Matrix<T> K, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
+                 std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
+                 Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, uint64_t seed) {
     const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, seed};
     task.check(K.shape(0), K.shape(1));
     if (K.shape(0) != K.shape(1)) throw nb::value_error("the kernel matrix must be square");
@@ -102,9 +100,10 @@ nb::dict lp_gram(Matrix<T> K, Vector<int32_t> y, Vector<double> cap, int32_t k, 
 }
 
 template <class T, class I>
-nb::dict lp_csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<int32_t> y, Vector<double> cap, int32_t k,
-                double q, std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
-                Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, uint64_t seed) {
+nb::dict lp_csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<int32_t> y, Vector<double> cap,
+                int32_t k, double q, std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start,
+                Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall,
+                uint64_t seed) {
     const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, seed};
     const size_t n = indptr.size() - 1;
     task.check(n, static_cast<size_t>(d));

@@ -35,17 +35,17 @@ nb::tuple epoch(const Rows& rows, const Vector<int32_t>& y, const Vector<double>
     return nb::make_tuple(to_numpy(std::move(new_W), {k, d}), to_numpy(std::move(new_b), {k}), objective);
 }
 
-nb::tuple dense(Matrix<double> X, Vector<int32_t> y, Vector<double> cap, Matrix<double> W, Vector<double> b, bool intercept,
-                double eta, double decay, int64_t first, bool reduce, uint64_t seed) {
+nb::tuple dense(Matrix<double> X, Vector<int32_t> y, Vector<double> cap, Matrix<double> W, Vector<double> b,
+                bool intercept, double eta, double decay, int64_t first, bool reduce, uint64_t seed) {
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
     return epoch(DenseRows<double>(X.data(), n, d, d, static_cast<int32_t>(W.shape(0))), y, cap, W, b, intercept,
                  Step{eta, decay, first, reduce, seed});
 }
 
 template <class I>
-nb::tuple csr(Vector<I> indptr, Vector<I> indices, Vector<double> values, int64_t d, Vector<int32_t> y, Vector<double> cap,
-              Matrix<double> W, Vector<double> b, bool intercept, double eta, double decay, int64_t first, bool reduce,
-              uint64_t seed) {
+nb::tuple csr(Vector<I> indptr, Vector<I> indices, Vector<double> values, int64_t d, Vector<int32_t> y,
+              Vector<double> cap, Matrix<double> W, Vector<double> b, bool intercept, double eta, double decay,
+              int64_t first, bool reduce, uint64_t seed) {
     const size_t n = indptr.size() - 1;
     if (indptr.data()[0] != 0 || indptr.data()[n] > static_cast<I>(indices.size()) || indices.size() != values.size())
         throw nb::value_error("the CSR arrays do not fit each other");

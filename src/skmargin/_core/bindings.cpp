@@ -27,8 +27,9 @@ Level cpu_level() {
 #elif defined(SKMARGIN_X86)
         // GCC and Clang: the levels of the x86-64 psABI; x86-64-v3 is AVX2 with FMA, v4 adds AVX-512.
         __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd"))
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512cd"))
             return Level::avx512;
         if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
             return Level::avx2;

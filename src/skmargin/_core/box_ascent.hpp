@@ -10,9 +10,9 @@
 //     t1 = t0 + A cap/(1 + A kappa)           if t1 <= 1:   u = cap
 //     1                                       otherwise;    g = (1 - r)/A
 // and else g = lin + u - kappa t.  Exact, so D never falls.
-// Stop.  P - D = sum_i [ l_i(delta_i) + l_i*(-g_i) + g_i delta_i ] <= tol * (size of P), where the size adds the absolute
-// values of the three parts of P (P itself may be zero).
-// Skipping.  A sample that did not move is left out of the next 1, 2, 4, .. 16 passes; only the full gap ends the run.
+// Stop.  P - D = sum_i [ l_i(delta_i) + l_i*(-g_i) + g_i delta_i ] <= tol * (size of P), where the size adds the
+// absolute values of the three parts of P (P itself may be zero). Skipping.  A sample that did not move is left out of
+// the next 1, 2, 4, .. 16 passes; only the full gap ends the run.
 //
 // Given: a View (score, add, curvature, cost of sample i), y in {-1, +1}, cap, lin, kappa >= 0, start g.
 // Produced: g and, in the view, f = K (y g) or w.   `poll.work(flops)` is called on the way and may throw.

@@ -1,7 +1,8 @@
 // The dual numbers of all samples, as short lists: nearly all of the n x k numbers of a many-class problem are zero.
 //
 // Row i holds rivals in two parts: [0, active) may move now, [active, size) keep a non-zero number but are shrunk.
-// A rival in neither part is zero.  Memory comes from an arena with free lists, since rows grow and shrink all the time.
+// A rival in neither part is zero.  Memory comes from an arena with free lists, since rows grow and shrink all the
+// time.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,10 +1,11 @@
 // Conjugate gradients on the face of the dual that the block passes have found.
 //
 // Near the solution the set of coordinates strictly inside their bounds hardly changes, and block ascent crawls along
-// this face.  Here the dual is maximised over the face alone: the variables are the steps x_i of the coefficients c_i on
-// S_i = {rivals with 0 < alpha_l < limit} plus the own class where sum alpha is free, with sum x_i = 0.  A few CG steps
-// (preconditioner 1/A_i, one step costs one pass) give x; alpha + s x is projected back on the constraints and an exact
-// line search makes sure that the dual rises.  The number of steps and of passes in between adapts to the success.
+// this face.  Here the dual is maximised over the face alone: the variables are the steps x_i of the coefficients c_i
+// on S_i = {rivals with 0 < alpha_l < limit} plus the own class where sum alpha is free, with sum x_i = 0.  A few CG
+// steps (preconditioner 1/A_i, one step costs one pass) give x; alpha + s x is projected back on the constraints and an
+// exact line search makes sure that the dual rises.  The number of steps and of passes in between adapts to the
+// success.
 #pragma once
 #include <cmath>
 #include <vector>
@@ -148,11 +149,11 @@ class FaceSteps {
         for (size_t s = 0; s < sample_.size(); ++s) {
             const int64_t i = sample_[s];
             const Duals::Row& r = a_.duals[i];
-            // `block` with curvature 1 and d = 1 + t (x_l - x_y) is the projection on the constraints of the hinge family.
+            // `block` with curvature 1 and d = 1 + t (x_l - x_y) is the projection on the constraints of the hinge
+            // family.
             std::fill(d.begin(), d.begin() + r.active, 0.0);
             double own = 0;
-            for (size_t e = start_[s]; e < start_[s + 1]; ++e)
-                (entry_[e] == own_class ? own : d[entry_[e]]) = x_[e];
+            for (size_t e = start_[s]; e < start_[s + 1]; ++e) (entry_[e] == own_class ? own : d[entry_[e]]) = x_[e];
             for (int32_t j = 0; j < r.active; ++j) d[j] = 1 + t * (d[j] - own);
             double* target = &target_[slope_start_[s]];
             a_.loss.block(i, 1.0, d.data(), r.alpha, r.active, target);

@@ -27,10 +27,10 @@
 namespace skm {
 
 struct Limits {
-    double tol;            // relative duality gap
-    int64_t passes;        // full or shrunk
-    double work;           // flops; the driver may change gear after that
-    bool stop_on_stall;    // give up where float32 cannot go on
+    double tol;          // relative duality gap
+    int64_t passes;      // full or shrunk
+    double work;         // flops; the driver may change gear after that
+    bool stop_on_stall;  // give up where float32 cannot go on
     // A majoriser of `reference` need not be solved further than to this share of what it gained already.
     double share = 0, reference = 0;
 
@@ -107,7 +107,8 @@ class BlockAscent {
             for (int32_t l = 0; l < k; ++l) cf -= (b_[l] + geo.t * model.total()[l]) * model.total()[l];
         primal = loss_sum + 0.5 * cf;
         if constexpr (Model::weighted) {
-            const double tied = cf;  // <W, V>; with the floor the link is not exact, and the gap grows by what is missing
+            const double tied =
+                cf;  // <W, V>; with the floor the link is not exact, and the gap grows by what is missing
             primal = loss_sum + model.penalty();
             gap += model.penalty() + model.conjugate() - tied;
         }
@@ -202,7 +203,8 @@ class BlockAscent {
         return m;
     }
 
-    // Squared norms of the class vectors, v_l'v_l = sum_i c_il v_l'x_i, where the norm weighs the classes (lp_blocks.hpp).
+    // Squared norms of the class vectors, v_l'v_l = sum_i c_il v_l'x_i, where the norm weighs the classes
+    // (lp_blocks.hpp).
     template <class Factor>
     void measure(Model& of, Factor factor) {
         if constexpr (Model::weighted) {
@@ -279,8 +281,7 @@ class BlockAscent {
         if (loss.stuck(i, d_.data(), r.alpha, m)) return false;
         if constexpr (Model::weighted)
             model.block(i, curvature_[i], loss.total(i), y[i], r.cls, d_.data(), r.alpha, m, new_.data());
-        else
-            loss.block(i, curvature_[i], d_.data(), r.alpha, m, new_.data());
+        else loss.block(i, curvature_[i], d_.data(), r.alpha, m, new_.data());
         int32_t moved = 0;
         double sum = 0;
         for (int32_t j = 0; j < m; ++j) {
@@ -402,7 +403,9 @@ class BlockAscent {
                 (a > 0 ? T[own * k + l] : T[l * k + own]) += std::abs(a);
             }
         const Circulation flow = circulate(std::move(T), k);
-        auto scaled = [&](int64_t i, double a, int32_t l) { return a > 0 ? flow.factor(y[i], l) : flow.factor(l, y[i]); };
+        auto scaled = [&](int64_t i, double a, int32_t l) {
+            return a > 0 ? flow.factor(y[i], l) : flow.factor(l, y[i]);
+        };
         double scale = 1;
         for (int64_t i = 0; i < n; ++i) {
             const Duals::Row& r = duals[i];
@@ -419,10 +422,8 @@ class BlockAscent {
             add_sample(balanced, i, [&](double a, int32_t l) { return scale * scaled(i, a, l); });
         }
         measure(balanced, [&](int64_t i, double a, int32_t l) { return scale * scaled(i, a, l); });
-        if constexpr (Model::weighted)
-            return value - balanced.conjugate();
-        else
-            return value - 0.5 * balanced.squared_norm();
+        if constexpr (Model::weighted) return value - balanced.conjugate();
+        else return value - 0.5 * balanced.squared_norm();
     }
 
     // At the start all norms are zero: weigh the classes alike, as if each had the norm that one sample can give it.

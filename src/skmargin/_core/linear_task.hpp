@@ -75,7 +75,8 @@ inline void check_lengths(const Task& t, size_t n, size_t d) {
     if (t.start.data()[0] != 0 || t.start.data()[n] != static_cast<int64_t>(t.cls.size()))
         throw nb::value_error("the starts of the dual rows do not fit their numbers");
     for (size_t i = 0; i < n; ++i)
-        if (t.start.data()[i + 1] < t.start.data()[i]) throw nb::value_error("the starts of the dual rows must not fall");
+        if (t.start.data()[i + 1] < t.start.data()[i])
+            throw nb::value_error("the starts of the dual rows must not fall");
     for (size_t j = 0; j < t.cls.size(); ++j)
         if (t.cls.data()[j] < 0 || t.cls.data()[j] >= t.k) throw nb::value_error("a rival lies outside 0..k-1");
 }

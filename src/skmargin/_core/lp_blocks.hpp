@@ -7,12 +7,12 @@
 // The scores of a dual point are those of its link, so that the duality gap is a sum over samples as in the other
 // machines.  A block step moves v_l by a multiple of x_i; G is replaced by a quadratic with the curvatures
 //     h_l = A_i bet_l (1 + (q-2)_+ cos^2(v_l, x_i))
-// For q <= 2 it lies above G, and every step is an ascent.  For q > 2 it is the exact second derivative, and a step that
-// keeps less than half of its promise is repeated with larger curvatures; (q-1) A_i, where that ends, lies above G.
-// The norms ||v_l|| follow each step in O(1) a class: a pass costs what a pass of Crammer-Singer costs.
-// `floor`^2 is added to the squared norms: with q < 2 a class whose vector is zero could not leave zero, and with q near 1
-// the norms of the v_l differ by more digits than a number has.  The floor moves the optimum by about its own (relative)
-// size, and the certificate is that of the exact problem.
+// For q <= 2 it lies above G, and every step is an ascent.  For q > 2 it is the exact second derivative, and a step
+// that keeps less than half of its promise is repeated with larger curvatures; (q-1) A_i, where that ends, lies above
+// G. The norms ||v_l|| follow each step in O(1) a class: a pass costs what a pass of Crammer-Singer costs. `floor`^2 is
+// added to the squared norms: with q < 2 a class whose vector is zero could not leave zero, and with q near 1 the norms
+// of the v_l differ by more digits than a number has.  The floor moves the optimum by about its own (relative) size,
+// and the certificate is that of the exact problem.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -100,8 +100,8 @@ class LpModel {
     //     1/2 h_y (sum a - sum alpha)^2 + 1/2 sum h_l (a_l - alpha_l)^2 + sum (d_l - 1)(a_l - alpha_l)
     // is a_l = (z_l - nu)_+/h_l, z_l = 1 - d_l + h_l alpha_l; nu is the root of a convex, falling, piecewise linear
     // function, so that Newton steps from the left end at it.
-    void block(int64_t i, double curvature, double U, int32_t own, const int32_t* cls, const double* d, const double* alpha,
-               int32_t m, double* out) {
+    void block(int64_t i, double curvature, double U, int32_t own, const int32_t* cls, const double* d,
+               const double* alpha, int32_t m, double* out) {
         const double A = std::max(curvature - geo_.t, 0.0);
         for (int32_t j = 0; j < m; ++j) bend_[j] = bend(A, cls[j]);
         bend_[m] = bend(A, own);
@@ -274,7 +274,8 @@ template <class Number>
 class GramRows {
   public:
     using T = Number;
-    GramRows(const T* K, int64_t n, int32_t k) : n(n), d(n), k(k), K_(K), ld_(rounded_up(n, 64 / sizeof(T))), simd_(simd<T>()) {}
+    GramRows(const T* K, int64_t n, int32_t k)
+        : n(n), d(n), k(k), K_(K), ld_(rounded_up(n, 64 / sizeof(T))), simd_(simd<T>()) {}
 
     int64_t weights_size() const { return ld_ * k; }
     double cost(int64_t) const { return static_cast<double>(n); }

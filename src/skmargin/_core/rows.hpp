@@ -45,7 +45,8 @@ class DenseRows {
         : n(n), d(d), k(k), X_(X), stride_(stride), ld_(rounded_up(d, 64 / sizeof(T))), simd_(simd<T>()) {}
 
     int64_t weights_size() const { return ld_ * k; }
-    double cost(int64_t) const { return static_cast<double>(d); }
+    // Multiply-adds of one class, with what a visit costs besides.
+    double cost(int64_t) const { return static_cast<double>(d) + 32; }
 
     void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
         simd_.dots(row(i), d, W, ld_, cls, m, f);
@@ -94,7 +95,7 @@ class SparseRows {
           ld_(rounded_up(k, simd_.lanes)) {}
 
     int64_t weights_size() const { return ld_ * d; }
-    double cost(int64_t i) const { return 2.0 * static_cast<double>(nnz(i)); }
+    double cost(int64_t i) const { return 2.0 * static_cast<double>(nnz(i)) + 32; }
 
     void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
         if (m <= few_) {
@@ -123,8 +124,10 @@ class SparseRows {
     void prefetch(int64_t i) const {
 #if defined(__GNUC__) || defined(__clang__)
         const int64_t stored = nnz(i);
-        for (int64_t p = 0; p < stored && p < 128; p += 64 / static_cast<int64_t>(sizeof(I))) __builtin_prefetch(idx(i) + p);
-        for (int64_t p = 0; p < stored && p < 128; p += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(val(i) + p);
+        for (int64_t p = 0; p < stored && p < 128; p += 64 / static_cast<int64_t>(sizeof(I)))
+            __builtin_prefetch(idx(i) + p);
+        for (int64_t p = 0; p < stored && p < 128; p += 64 / static_cast<int64_t>(sizeof(T)))
+            __builtin_prefetch(val(i) + p);
 #else
         (void)i;
 #endif

@@ -167,7 +167,10 @@ inline float exp_nonpositive(float x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    union { int32_t i; float f; } scale;
+    union {
+        int32_t i;
+        float f;
+    } scale;
     scale.i = (static_cast<int32_t>(n) + 127) << 23;
     return p * scale.f;
 }
@@ -189,7 +192,10 @@ inline double exp_nonpositive(double x) {
     p = p * r + 1.0 / 6.0;
     p = p * r + 0.5;
     p = p * r * r + r + 1.0;
-    union { int64_t i; double f; } scale;
+    union {
+        int64_t i;
+        double f;
+    } scale;
     scale.i = (static_cast<int64_t>(exponent) + 1023) << 52;
     return p * scale.f;
 }

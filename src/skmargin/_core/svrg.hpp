@@ -1,10 +1,11 @@
 // One epoch of stochastic gradients, with or without variance reduction, for the machine of Xu et al. (2017).
 //
-//     (k+1)/2 ||W||^2 + 1/2 ||b||^2 + sum_i cap_i sum_{l != y_i} max(0, 1 - f_{i,y_i} + f_il)       (class vectors sum to 0)
+//     (k+1)/2 ||W||^2 + 1/2 ||b||^2 + sum_i cap_i sum_{l != y_i} max(0, 1 - f_{i,y_i} + f_il)       (class vectors sum
+//     to 0)
 //
-// The function of one sample is the penalty plus n cap_i times its loss, so that the mean over samples is the objective.
-// P_il = 1 for the rivals with 1 - f_{i,y_i} + f_il > 0, P_{i,y_i} = -sum: the gradient of its loss is x_i P_i'.
-// With the snapshot's gradient G of all losses and its P~ a step is
+// The function of one sample is the penalty plus n cap_i times its loss, so that the mean over samples is the
+// objective. P_il = 1 for the rivals with 1 - f_{i,y_i} + f_il > 0, P_{i,y_i} = -sum: the gradient of its loss is x_i
+// P_i'. With the snapshot's gradient G of all losses and its P~ a step is
 //     W -= eta ((k+1) W + G + n cap_i x_i (P_i - P~_i)'),        without variance reduction G = 0, P~ = 0
 // W is kept as scale U + along G, which makes a step as cheap as the row is short.
 #pragma once
@@ -25,12 +26,13 @@ class StochasticEpoch {
     using T = typename Rows::T;
 
     StochasticEpoch(const Rows& rows, const int32_t* y, const double* cap, bool intercept, Poll& poll)
-        : rows_(rows), y_(y), cap_(cap), intercept_(intercept), poll_(poll), n_(rows.n), k_(rows.k), U_(rows.weights_size()),
-          G_(rows.weights_size()), f_(k_), coef_(k_), all_(k_), b_(k_), slope_(k_) {
+        : rows_(rows), y_(y), cap_(cap), intercept_(intercept), poll_(poll), n_(rows.n), k_(rows.k),
+          U_(rows.weights_size()), G_(rows.weights_size()), f_(k_), coef_(k_), all_(k_), b_(k_), slope_(k_) {
         for (int32_t l = 0; l < k_; ++l) all_[l] = l;
     }
 
-    // W (k x d) and b are the start and the result.  Step number t of the epoch has the length eta / (1 + decay (t + first)).
+    // W (k x d) and b are the start and the result.  Step number t of the epoch has the length eta / (1 + decay (t +
+    // first)).
     void run(double* W, double* b, double eta, double decay, int64_t first, bool reduce, uint64_t seed) {
         read(W);
         std::copy(b, b + k_, b_.begin());
@@ -55,7 +57,8 @@ class StochasticEpoch {
             along = along * shrink - (reduce ? step : 0.0);
             if (std::abs(scale) < 1e-9) fold(scale, along);
             if (intercept_)
-                for (int32_t l = 0; l < k_; ++l) b_[l] -= step * (b_[l] + (reduce ? slope_[l] : 0.0)) + weight * coef_[l];
+                for (int32_t l = 0; l < k_; ++l)
+                    b_[l] -= step * (b_[l] + (reduce ? slope_[l] : 0.0)) + weight * coef_[l];
             int32_t m = 0;
             for (int32_t l = 0; l < k_; ++l)
                 if (coef_[l] != 0) {

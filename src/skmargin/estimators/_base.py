@@ -66,7 +66,13 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Check and encode the training data; set ``classes_`` and ``n_features_in_``."""
         self.__dict__.pop("n_iter_", None)  # a fit that is interrupted leaves the estimator unfitted
         X, y = validate_data(
-            self, X, y, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C", accept_large_sparse=True
+            self,
+            X,
+            y,
+            accept_sparse=self._accept_sparse,
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=True,
         )
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -74,7 +80,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         k = len(self.classes_)
         if k < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least two classes in y (rows of weight 0 do not count), got one class: {self.classes_[0]!r}."
+                f"{type(self).__name__} needs at least two classes in y (rows of weight 0 do not count), "
+                f"got one class: {self.classes_[0]!r}."
             )
         if len(kept) < X.shape[0]:
             X = X[kept]
@@ -92,7 +99,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _check_predict(self, X: Any) -> Any:
         check_is_fitted(self)
         return validate_data(
-            self, X, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C", accept_large_sparse=True,
+            self, X, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C",
+            accept_large_sparse=True,
             reset=False, ensure_all_finite=not self._scores_show_nonfinite(),
         )  # fmt: skip
 

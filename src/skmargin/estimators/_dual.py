@@ -121,7 +121,8 @@ class DualMachine(LinearScores, MarginClassifier):
         state = before.solution if before is not None and before.fits(problem, DualState) else None
         state = solve_linear(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
-            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, state=state, verbose=self.verbose,
+            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, state=state,
+            verbose=self.verbose,
         )  # fmt: skip
         self._set_linear(state.W.astype(problem.X.dtype, copy=False), state.b.astype(problem.X.dtype, copy=False))
         return state
@@ -152,7 +153,13 @@ class DualMachine(LinearScores, MarginClassifier):
         return rows, tiny
 
     def _solve_kernel(
-        self, problem: Problem, cap: np.ndarray, seed: int, before: Before | None, free_intercept: bool, offset: float = 0.0
+        self,
+        problem: Problem,
+        cap: np.ndarray,
+        seed: int,
+        before: Before | None,
+        free_intercept: bool,
+        offset: float = 0.0,
     ) -> KernelState:
         y = problem.y
         rows, tiny = self._kernel_rows(problem, offset)

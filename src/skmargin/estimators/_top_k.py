@@ -77,7 +77,8 @@ class TopKSVC(DualMachine):
         verbose: int = 0,
     ) -> None:
         super().__init__(
-            C, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0, cache_size=cache_size, fit_intercept=fit_intercept,
+            C, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0, cache_size=cache_size,
+            fit_intercept=fit_intercept,
             class_weight=class_weight, tol=tol, max_iter=max_iter, warm_start=warm_start, n_jobs=n_jobs,
             random_state=random_state, verbose=verbose,
         )  # fmt: skip

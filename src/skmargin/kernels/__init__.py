@@ -1,1 +1,1 @@
-""""""
+"""Kernels: Gram matrices, rows on demand, bases."""
