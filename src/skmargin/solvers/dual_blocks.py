@@ -8,9 +8,9 @@ given    X (dense or CSR), classes 0..k-1, the weight ``cap`` = C s_i of each sa
          "sum": Weston-Watkins, "top": the K largest hinges), and perhaps the state of an earlier solve
 returned W, b, the duals, P and the certified duality gap
 
-The loops are in ``_core/linear_blocks.hpp``, ``_core/face.hpp`` and ``_core/newton.hpp``; here the gear is chosen: dense
-or sparse rows, float32 as long as it is exact enough and then float64; and where block ascent crawls although W is small,
-Newton steps.  Crammer & Singer (2001), Weston & Watkins (1998), Keerthi et al. (2008).
+The loops are in ``_core/linear_blocks.hpp``, ``_core/face.hpp`` and ``_core/newton.hpp``; here the gear is chosen:
+dense or sparse rows, float32 as long as it is exact enough and then float64; Newton steps where block ascent crawls
+although W is small.  Crammer & Singer (2001), Weston & Watkins (1998), Keerthi et al. (2008).
 """
 
 from __future__ import annotations
