@@ -28,7 +28,7 @@ from .kernel_blocks import coefficients
 from .odm import Descent, Effort, LinearPoint, Machine, best_of
 
 FIRST, FALL, LEAST = 1.0, 0.1, 1e-3  # of the proximal weight s: first, from step to step, smallest
-PARAMETERS, ENTRIES = 300, 2e7  # up to which the Newton system is cheap
+PARAMETERS, ENTRIES = 400, 2e7  # up to which the Newton system is cheap
 STRONG = 5.0  # mean of cap_i ||x_i||^2 from which it is cheaper than block ascent
 CONSTANT = 1e-3  # proximal weight of the intercept, times s
 
