@@ -76,7 +76,7 @@ class LpModel {
             sum_ += share_[l];
         }
         if (++steps_ % 16 == 0) sum_shares();
-        scale_ = std::pow(sum_, (2 - q_) / q_);
+        scale_ = sum_ > 0 ? std::pow(sum_, (2 - q_) / q_) : 1.0;  // all rows may be zero
     }
 
     // Squared norms from outside, see BlockAscent::measure.
@@ -105,7 +105,7 @@ class LpModel {
         const double A = std::max(curvature - geo_.t, 0.0);
         for (int32_t j = 0; j < m; ++j) bend_[j] = bend(A, cls[j]);
         bend_[m] = bend(A, own);
-        for (;;) {
+        for (int tries = 0; tries < 64; ++tries) {  // 1e-6 doubled reaches its limit long before
             minimise(U, d, alpha, m, out);
             if (q_ <= 2 || keeps_promise(i, own, cls, d, alpha, m, out)) return;
             bool largest = true;
