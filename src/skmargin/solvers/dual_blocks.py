@@ -91,7 +91,7 @@ def solve_linear(
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
             *_arrays(X, dtype), y, cap, k, loss, K, mean, multipliers, *duals,
-            stage_tol, max(1, max_iter - passes), budget, may_stall, _face_pays(X, k), seed + passes,
+            float(stage_tol), max(1, max_iter - passes), float(budget), may_stall, _face_pays(X, k), seed + passes,
         )  # fmt: skip
         duals, multipliers = out["duals"], out["multipliers"]
         passes += out["passes"]
