@@ -85,16 +85,24 @@ def solve_linear(
         duals = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
         multipliers = np.zeros(k)
 
-    budget = newton_flops(n, X.shape[1], k) if not sparse.issparse(X) else np.inf
-    passes = 0
+    tiny = n * X.shape[1] * k <= TINY
+    budget = np.inf if tiny or sparse.issparse(X) else newton_flops(n, X.shape[1], k)
+    passes, solution = 0, None
     for dtype, stage_tol, may_stall in _stages(X, k, tol):
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
             *_arrays(X, dtype), y, cap, k, loss, K, mean, multipliers, *duals,
             float(stage_tol), max(1, max_iter - passes), float(budget), may_stall, _face_pays(X, k), seed + passes,
         )  # fmt: skip
-        duals, multipliers = out["duals"], out["multipliers"]
         passes += out["passes"]
+        start, rivals, alpha = out["duals"]
+        stage = DualState(
+            out["W"], out["b"], start, rivals, alpha, out["multipliers"], cap, out["primal"], _relative(out), passes
+        )  # fmt: skip
+        polishing = stage_tol < tol and solution is not None
+        if solution is None or not polishing or stage.gap < solution.gap:
+            solution = stage
+        duals, multipliers = out["duals"], out["multipliers"]
         budget -= out["work"]
         if verbose:
             print(
@@ -103,10 +111,10 @@ def solve_linear(
             )
         if passes >= max_iter or budget <= 0 or (dtype is np.float32 and _relative(out) <= 0.9 * tol):
             break
-    state = DualState(out["W"], out["b"], *duals, multipliers, cap, out["primal"], _relative(out), passes)
-    if budget <= 0 and state.gap > tol and passes < max_iter:
-        state = _newton(X, y, state, k, loss, K, fit_intercept, tol, max_iter, seed, verbose)
-    return state
+    assert solution is not None
+    if solution.gap > tol and (tiny or budget <= 0):
+        solution = _newton(X, y, solution, k, loss, K, fit_intercept, tol, max_iter, seed, verbose)
+    return solution
 
 
 def newton_flops(n: int, d: int, k: int) -> float:
