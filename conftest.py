@@ -2,5 +2,14 @@
 
 from importlib.util import find_spec
 
+import numpy as np
+import pytest
+
 # torch is a large optional package: its tests run where it is installed (.ci/run installs it).
 collect_ignore_glob = [] if find_spec("torch") else ["src/skmargin/torch*", "tests/test_torch.py", "tests/torch/*"]
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_every_run():
+    """`random_state=None` draws from NumPy's global generator: every test starts it at the same place."""
+    np.random.seed(0)  # noqa: NPY002

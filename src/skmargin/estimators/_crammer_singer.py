@@ -39,8 +39,8 @@ class CrammerSingerSVC(DualMachine):
     >>> from skmargin import CrammerSingerSVC
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = CrammerSingerSVC(C=10).fit(X, y)
-    >>> round(clf.score(X, y), 2), bool(clf.dual_gap_ <= clf.tol)
-    (0.98, True)
+    >>> bool(clf.score(X, y) > 0.97), bool(clf.dual_gap_ <= clf.tol)
+    (True, True)
     """
 
     def _loss(self, n_classes: int) -> tuple[str, int]:

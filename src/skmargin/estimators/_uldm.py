@@ -97,8 +97,8 @@ class ULDMClassifier(RidgeMachines):
     >>> model = ULDMClassifier(alpha=[1e-6, 1e-4, 1e-2], gamma=[0.1, 1.0]).fit(X, y)
     >>> model.alpha_, model.gamma_
     (0.01, 0.1)
-    >>> float(round(model.cv_scores_.max(), 3))
-    0.98
+    >>> bool(model.cv_scores_.max() > 0.97)
+    True
     """
 
     _strength_name = "alpha"

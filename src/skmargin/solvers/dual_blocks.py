@@ -162,7 +162,7 @@ def _newton(
 
 
 def _relative(out: dict[str, Any]) -> float:
-    return out["gap"] / max(out["primal"], np.finfo(float).tiny)
+    return max(0.0, out["gap"]) / max(out["primal"], np.finfo(float).tiny)  # rounding can take a gap below zero
 
 
 def _suitable_rows(X: Any) -> Any:
