@@ -127,7 +127,7 @@ def newton_flops(n: int, d: int, k: int) -> float:
         return np.inf
     start = 26 * n * d * k + 900 * n * k  # measured, as the rest
     step = 0.022 * ((k - 1) * (d + 1)) ** 3 + 1.4 * n * d * k
-    return 3 * (start + NEWTON_STEPS * step)  # block passes do about three times as many of these flops a second
+    return start + NEWTON_STEPS * step
 
 
 def _newton(
