@@ -61,7 +61,7 @@ def optimum(machine, X, y, C, weight=None, intercept=True):
 @pytest.mark.filterwarnings("ignore:Objective contains too many subexpressions")
 @machines
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(("k", "C"), [(2, 1.0), (3, 3.0), (5, 0.1), (12, 1.0)])
+@pytest.mark.parametrize(("k", "C"), [(2, 1.0), (3, 10.0), (3, 1000.0), (5, 0.1), (5, 100.0), (12, 1.0)])
 def test_optimum_is_that_of_cvxpy(machine, intercept, k, C):
     X, y = toy(36, 4, k, seed=k)
     weight = np.random.default_rng(1).uniform(0.2, 3, len(y))

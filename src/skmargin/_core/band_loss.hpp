@@ -105,6 +105,7 @@ class BandLoss {
         return std::all_of(alpha, alpha + m, [](double a) { return a == 0; });
     }
 
+    static constexpr bool stretches = false;  // a squared loss leaves nothing to gain there
     static constexpr bool has_faces = false;
     static constexpr double slack = 0;
 

@@ -7,7 +7,9 @@
 //   - lists: a sample keeps the few rivals that can move; idle rivals and stuck samples leave until the next check;
 //   - the gap is a sum over samples, known at each visit before the step: its running sum says when a full check of
 //     all samples and classes is worth its cost.  Only a full check can end the run;
-//   - conjugate gradients on the face of the dual (face.hpp) between passes.
+//   - conjugate gradients on the face of the dual (face.hpp) between passes;
+//   - the primal point may be W stretched a little: where C is large, losses that remain although the dual is solved
+//     vanish when W grows by a part of tol, and nothing has to be iterated for them.
 // Stopping test: (P - D)/P <= tol at a full check, with D at an exactly feasible dual point (balance.hpp).
 // Crammer & Singer (2001), Keerthi et al. (2008); the layout is described in rows.hpp.
 #pragma once
@@ -33,6 +35,7 @@ struct Limits {
     bool stop_on_stall;  // give up where float32 cannot go on
     // A majoriser of `reference` need not be solved further than to this share of what it gained already.
     double share = 0, reference = 0;
+    double near_work = infinity;  // as `work`, counted from where the gap has fallen below a tenth of P
 
     // The gap that is small enough.
     double goal(double primal) const { return std::max(tol * primal, share * (reference - primal)); }
@@ -73,6 +76,7 @@ class BlockAscent {
     double pass() {
         random_.shuffle(active_.begin(), static_cast<uint32_t>(active_.size()));
         double gap = 0;
+        saved_ = 0;
         size_t kept = 0;
         for (size_t a = 0; a < active_.size(); ++a) {
             const int64_t i = active_[a];
@@ -84,12 +88,16 @@ class BlockAscent {
         active_.resize(kept);
         if (geo.intercept() && multipliers_.due(gap, geo.t, model.total().data(), k)) model.multiplier_step(b_);
         if (++passes_ == 1) measure(model, as_it_is);
-        return gap;
+        return gap + saved_ + (stretch_ * stretch_ - 1) * penalty_;
     }
 
     // Scores of all samples and classes: P, the gap, new lists.  Returns the certified gap.
     double check(bool last = false) {
         double loss_sum = 0, gap = 0, cf = 0;
+        for (int j = 0; j < trials; ++j) {
+            lengths_[j] = penalty_ > 0 ? 1 + 0.5 * limits_.goal(primal) / penalty_ * std::ldexp(0.4, -j) : 1;
+            stretched_[j] = 0;
+        }
         active_.clear();
         multipliers_.renewed();
         measure(model, as_it_is);
@@ -105,13 +113,20 @@ class BlockAscent {
         }
         if (geo.intercept())
             for (int32_t l = 0; l < k; ++l) cf -= (b_[l] + geo.t * model.total()[l]) * model.total()[l];
-        primal = loss_sum + 0.5 * cf;
+        penalty_ = 0.5 * cf;
         if constexpr (Model::weighted) {
-            const double tied =
-                cf;  // <W, V>; with the floor the link is not exact, and the gap grows by what is missing
-            primal = loss_sum + model.penalty();
-            gap += model.penalty() + model.conjugate() - tied;
+            penalty_ = model.penalty();
+            gap += penalty_ + model.conjugate() - cf;  // cf = <W, V>; with the floor the link is not exact
         }
+        primal = loss_sum + penalty_;
+        gap -= primal;
+        stretch_ = 1;
+        if constexpr (stretches)
+            for (int j = 0; j < trials; ++j) {
+                const double longer = stretched_[j] + lengths_[j] * lengths_[j] * penalty_;
+                if (longer < primal) primal = longer, stretch_ = lengths_[j];
+            }
+        gap += primal;
         if (!geo.intercept()) return gap;
         // The running gap belongs to the proximal problem in b: only worth a certificate when it is small itself.
         if (last || gap <= limits_.goal(primal)) best_dual_ = std::max(best_dual_, feasible_dual());
@@ -123,6 +138,7 @@ class BlockAscent {
     Outcome run(const Limits& limits, Between&& between) {
         Outcome out;
         limits_ = limits;
+        double near_work = limits.near_work;
         floor_ = std::min(std::max(1e-2 * limits.tol, 1e-10), 1e-4);
         double full;
         if (!warm_) {
@@ -140,8 +156,8 @@ class BlockAscent {
         }
         if (warm_) full = check();
         warm_ = true;
-        int64_t last_check = 0;
-        double best = full;
+        int64_t last_check = 0, last_gain = 0;
+        double best = full, most_work = limits.work;
         for (;;) {
             const bool nothing_moves = active_.empty();
             if (nothing_moves || full <= limits.goal(primal)) {
@@ -152,7 +168,7 @@ class BlockAscent {
                 }
                 if (active_.empty() && !geo.intercept()) break;  // every block is optimal to rounding
             }
-            if (passes_ >= limits.passes || work_ >= limits.work) {
+            if (passes_ >= limits.passes || work_ >= most_work) {
                 if (last_check < passes_ || full == infinity) full = check(true);
                 out.converged = full <= limits.goal(primal);
                 break;
@@ -166,8 +182,9 @@ class BlockAscent {
                 last_check = passes_;
                 // The intercept may lag behind: wait longer before the next certificate.
                 patience_ = full > limits.goal(primal) ? std::min<int64_t>(2 * patience_, 32) : 1;
-                if (limits.stop_on_stall && since >= 100 && full > 0.7 * best) break;
-                best = std::min(best, full);
+                if (full <= 0.7 * best) best = full, last_gain = passes_;
+                if (limits.stop_on_stall && passes_ >= last_gain + 100) break;
+                if (full <= 0.1 * primal) most_work = std::min(most_work, work_ + near_work), near_work = infinity;
             }
         }
         out.primal = primal;
@@ -239,9 +256,13 @@ class BlockAscent {
     // A row so short that its block step uses a larger curvature than its own.
     bool negligible(int64_t i) const { return curvature_[i] > geo.curvature[i]; }
     int64_t passes() const { return passes_; }
+    // The primal point is the model times this.
+    double stretch() const { return stretch_; }
 
   private:
     static constexpr int32_t unseen = -1;
+    static constexpr int trials = 4;
+    static constexpr bool stretches = Loss::stretches && !Model::weighted;
     static constexpr auto as_it_is = [](auto...) { return 1.0; };
     static constexpr int32_t most_new = 64;  // rivals that may enter a list at once: memory for many classes
 
@@ -275,7 +296,10 @@ class BlockAscent {
             for (int32_t j = 0; j < m; ++j) d_[j] = f_[0] - f_[j + 1];
             double inner = 0;
             for (int32_t j = 0; j < m; ++j) inner += r.alpha[j] * d_[j];
-            gap += loss.value(i, d_.data(), m) - loss.dual(i, r.alpha, m) + inner;
+            const double value = loss.value(i, d_.data(), m);
+            gap += value - loss.dual(i, r.alpha, m) + inner;
+            if constexpr (stretches)
+                if (value > 0 && stretch_ > 1) saved_ += loss.value(i, d_.data(), m, stretch_) - value;
             m = shrink(i, r, m);
         }
         if (loss.stuck(i, d_.data(), r.alpha, m)) return false;
@@ -348,6 +372,9 @@ class BlockAscent {
         inner = 0;
         for (int32_t j = 0; j < rivals; ++j) inner += old_[j] * d_[j];
         value = loss.value(i, d_.data(), rivals);
+        if constexpr (stretches)
+            for (int j = 0; j < trials && value > 0; ++j)
+                stretched_[j] += loss.value(i, d_.data(), rivals, lengths_[j]);
         const double gap = value - loss.dual(i, old_.data(), rivals) + inner;
 
         const auto bounds = loss.bounds(i, d_.data(), old_.data(), rivals);
@@ -444,6 +471,9 @@ class BlockAscent {
     Limits limits_{};
     int64_t passes_ = 0, patience_ = 1;
     double work_ = 0, best_dual_ = -infinity;
+    double penalty_ = 0, stretch_ = 1;                      // of the last check
+    double lengths_[trials] = {}, stretched_[trials] = {};  // stretches that a check tries, and the sum of the losses
+    double saved_ = 0;                                      // loss that the stretch saved in this pass
     Multipliers multipliers_;
     double floor_ = 1e-6;  // least norm of a class vector that the weights see, relative to the largest
     bool warm_ = false;

@@ -51,6 +51,8 @@ nb::dict solve(const Rows& rows, const Loss& loss, const Task& task) {
         }
         multipliers = b;
         ascent.model.publish(task.mean ? task.mean->data() : nullptr, W.data(), b.data());
+        for (double& w : W) w *= ascent.stretch();
+        for (double& v : b) v *= ascent.stretch();
     }
     nb::dict result;
     result["W"] = to_numpy(std::move(W), {static_cast<size_t>(k), static_cast<size_t>(d)});

@@ -7,7 +7,7 @@
 // and the duality gap is a sum over samples:  gap_i = value_i(d_i) - dual_i(alpha_i) + alpha_i'd_i >= 0.
 //
 // A loss gives, for a list of m rivals (the rest is fixed at zero):
-//     value(i, d, m)                      loss of the sample
+//     value(i, d, m)                      loss of the sample (hinges: also at stretched margins)
 //     dual(i, alpha, m)                   minus the conjugate
 //     block(i, A, d, alpha, m, out)       argmin_a  A/2 [(sum a - sum alpha)^2 + ||a - alpha||^2] + d'a - dual_i(a)
 //     bounds(i, d, alpha, m), idle(...)   which rivals cannot move now (shrinking)
@@ -144,14 +144,15 @@ class HingeLoss {
     double total(int64_t i) const { return H == Hinge::sum ? infinity : cap_[i]; }
     double room(int64_t i) const { return cap_[i]; }
 
-    double value(int64_t i, const double* d, int32_t m) const {
+    // At the margins `stretch` times d, that is for W and b so much longer.
+    double value(int64_t i, const double* d, int32_t m, double stretch = 1) const {
         if constexpr (H == Hinge::max) {
             double worst = 0;
-            for (int32_t j = 0; j < m; ++j) worst = std::max(worst, 1 - d[j]);
+            for (int32_t j = 0; j < m; ++j) worst = std::max(worst, 1 - stretch * d[j]);
             return cap_[i] * worst;
         } else if (H == Hinge::sum || m <= K_) {
             double s = 0;
-            for (int32_t j = 0; j < m; ++j) s += std::max(0.0, 1 - d[j]);
+            for (int32_t j = 0; j < m; ++j) s += std::max(0.0, 1 - stretch * d[j]);
             return limit(i) * s;
         } else {
             // The K largest hinges: a small heap would allocate; selection by threshold on a copy.
@@ -159,7 +160,7 @@ class HingeLoss {
             h.assign(d, d + m);
             std::nth_element(h.begin(), h.begin() + (K_ - 1), h.end());
             double s = 0;
-            for (int32_t j = 0; j < K_; ++j) s += std::max(0.0, 1 - h[j]);
+            for (int32_t j = 0; j < K_; ++j) s += std::max(0.0, 1 - stretch * h[j]);
             return limit(i) * s;
         }
     }
@@ -282,6 +283,7 @@ class HingeLoss {
 
     int32_t leader(int64_t) const { return -1; }
     static constexpr bool has_faces = true;  // the steps of face.hpp know these constraints
+    static constexpr bool stretches = true;  // value takes a stretch
 
     // How much WW-like shrinking needs as a margin.
     static constexpr double slack = H == Hinge::max ? 0.0 : 1.0;

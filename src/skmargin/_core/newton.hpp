@@ -328,6 +328,7 @@ class Newton {
         scores(X_.data(), n_, W_, F_.data());
     }
     static constexpr int start_passes = 8;
+    static constexpr int64_t patience = 100;  // steps without progress after which rounding is all that is left
 
     // ---- one value of C ----
 
@@ -336,6 +337,8 @@ class Newton {
         sigma_ = sigma;
         double move = 1, wider = 1;
         int since_centre = 0;
+        int64_t last_gain = steps;
+        double best = infinity;
         bool centred = false;
         for (;;) {
             if (!centred) {
@@ -370,7 +373,8 @@ class Newton {
                 certify();
                 if (gap <= tol * objective) return true;
             }
-            if (steps >= max_steps_) return false;
+            if (gap <= 0.7 * best) best = gap, last_gain = steps;
+            if (steps >= max_steps_ || steps > last_gain + patience) return false;
             if (finished) {
                 sigma_ *= since_centre <= 5 ? 0.09 : since_centre <= 14 ? 0.3 : since_centre <= 25 ? 0.55 : 1.0;
                 centred = false;

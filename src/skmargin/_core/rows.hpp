@@ -36,6 +36,8 @@ class Buffer {
 
 inline int64_t rounded_up(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
 
+constexpr double visit = 128;
+
 template <class Number>
 class DenseRows {
   public:
@@ -45,8 +47,8 @@ class DenseRows {
         : n(n), d(d), k(k), X_(X), stride_(stride), ld_(rounded_up(d, 64 / sizeof(T))), simd_(simd<T>()) {}
 
     int64_t weights_size() const { return ld_ * k; }
-    // Multiply-adds of one class, with what a visit costs besides.
-    double cost(int64_t) const { return static_cast<double>(d) + 32; }
+    // Multiply-adds of one class, with what a visit costs besides (measured).
+    double cost(int64_t) const { return static_cast<double>(d) + visit; }
 
     void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
         simd_.dots(row(i), d, W, ld_, cls, m, f);
@@ -95,7 +97,7 @@ class SparseRows {
           ld_(rounded_up(k, simd_.lanes)) {}
 
     int64_t weights_size() const { return ld_ * d; }
-    double cost(int64_t i) const { return 2.0 * static_cast<double>(nnz(i)) + 32; }
+    double cost(int64_t i) const { return 2.0 * static_cast<double>(nnz(i)) + visit; }
 
     void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
         if (m <= few_) {

@@ -27,7 +27,8 @@ from skmargin._core import _ext
 SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here its gap is that of float64 to one per cent
 TINY = 20_000  # n d k up to which a solve to rounding costs less than the call itself
 ROUNDING = 1e-14
-NEWTON_PARAMETERS, NEWTON_STEPS = 1000, 40  # largest d k for the Newton gear; steps it usually takes
+COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a point whose gap is below a tenth
+NEWTON_UNKNOWNS, NEWTON_NUMBERS = 3000, 10**8  # most that it holds: square root of its matrix, and the rest
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
 
 
@@ -78,79 +79,86 @@ def solve_linear(
     n, k = len(y), n_classes
     X = _suitable_rows(X)
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() if fit_intercept else None
+    goal = min(tol, ROUNDING) if n * X.shape[1] * k <= TINY else tol
+    step = newton_step(n, X.shape[1], k)
+    budget = COLD_STEPS * step
     if state is not None:
         state = state.rescaled(cap)
-        duals, multipliers = (state.start, state.rivals, state.alpha), state.multipliers
     else:
-        duals = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
-        multipliers = np.zeros(k)
-
-    tiny = n * X.shape[1] * k <= TINY
-    budget = np.inf if tiny or sparse.issparse(X) else newton_flops(n, X.shape[1], k)
-    passes, solution = 0, None
-    for dtype, stage_tol, may_stall in _stages(X, k, tol):
+        state = _zero(n, X.shape[1], k, cap)
+        if block_flops(X, k, mean, cap) > budget:
+            state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter, seed, verbose)
+            if state.gap <= tol or state.n_iter >= max_iter:
+                return state
+    passes = 0
+    for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if goal < tol else _stages(X, k, tol):
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
-            *_arrays(X, dtype), y, cap, k, loss, K, mean, multipliers, *duals,
-            float(stage_tol), max(1, max_iter - passes), float(budget), may_stall, _face_pays(X, k), seed + passes,
+            *_arrays(X, dtype), y, cap, k, loss, K, mean, state.multipliers, state.start, state.rivals, state.alpha,
+            float(stage_tol), max(1, max_iter - passes), float(budget), float(WARM_STEPS * step), may_stall,
+            _face_pays(X, k), seed + passes,
         )  # fmt: skip
         passes += out["passes"]
-        start, rivals, alpha = out["duals"]
-        stage = DualState(
-            out["W"], out["b"], start, rivals, alpha, out["multipliers"], cap, out["primal"], _relative(out), passes
-        )  # fmt: skip
-        polishing = stage_tol < tol and solution is not None
-        if solution is None or not polishing or stage.gap < solution.gap:
-            solution = stage
-        duals, multipliers = out["duals"], out["multipliers"]
         budget -= out["work"]
+        state = DualState(
+            out["W"], out["b"], *out["duals"], out["multipliers"], cap, out["primal"], _relative(out), passes
+        )  # fmt: skip
         if verbose:
             print(
                 f"[skmargin] {'sparse' if sparse.issparse(X) else 'dense'} rows, {np.dtype(dtype).name}: "
-                f"{passes} passes, objective {out['primal']:.6g}, relative gap {_relative(out):.1e}"
+                f"{passes} passes, objective {state.objective:.6g}, relative gap {state.gap:.1e}"
             )
-        if passes >= max_iter or budget <= 0 or (dtype is np.float32 and _relative(out) <= 0.9 * tol):
+        if passes >= max_iter or (dtype is np.float32 and state.gap <= 0.9 * tol):
             break
-    assert solution is not None
-    if solution.gap > tol and (tiny or budget <= 0):
-        solution = _newton(X, y, solution, k, loss, K, fit_intercept, tol, max_iter, seed, verbose)
-    return solution
+    if state.gap > goal and passes < max_iter and step < np.inf:
+        state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter - passes, seed, verbose)
+    return state
 
 
-def newton_flops(n: int, d: int, k: int) -> float:
-    """Price of the Newton gear in flops of the block passes: what these may spend before it takes over.
+def newton_step(n: int, d: int, k: int) -> float:
+    """Price of a Newton step in flops of the block passes (measured); infinite where it needs too much memory.
 
-    Spending as much on the first gear as the second is expected to cost is at most twice as dear as knowing in advance
-    which is better.  Too many parameters or too little data for it: no limit.
+    The first gear may spend as much as the second is expected to cost: that is at most twice as dear as knowing in
+    advance which is better.
     """
-    if d * k > NEWTON_PARAMETERS:
+    unknowns = (k - 1) * (d + 1)
+    if unknowns > NEWTON_UNKNOWNS or n * (d + 8 * k) > NEWTON_NUMBERS:
         return np.inf
-    start = 26 * n * d * k + 900 * n * k  # measured, as the rest
-    step = 0.022 * ((k - 1) * (d + 1)) ** 3 + 1.4 * n * d * k
-    return start + NEWTON_STEPS * step
+    return 0.13 * unknowns**3 + 390 * n * k + 13 * n * d * k
+
+
+def block_flops(X: Any, k: int, mean: np.ndarray | None, cap: np.ndarray) -> float:
+    """What the block passes are expected to cost down to a gap of 1e-3 from nothing.
+
+    Where there are far more rows than parameters the number of passes grows with a power of C times the mean squared
+    length of a row (fitted to measurements); otherwise the rows can be separated or nearly so, and C hardly matters.
+    """
+    n, d = X.shape
+    if n < 10 * k * d:
+        return 0.0
+    squares = X.data if sparse.issparse(X) else X
+    length = np.vdot(squares, squares) / n - (0.0 if mean is None else mean @ mean)
+    return 15 * (np.mean(cap) * max(length, 0.0)) ** 0.66 * 2 * n * k * (d + 128)
+
+
+def _zero(n: int, d: int, k: int, cap: np.ndarray) -> DualState:
+    """The start of a cold solve."""
+    nothing = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+    return DualState(np.zeros((k, d)), np.zeros(k), *nothing, np.zeros(k), cap, np.inf, np.inf, 0)
 
 
 def _newton(
     X: Any, y: np.ndarray, blocks: DualState, k: int, loss: str, K: int, fit_intercept: bool, tol: float, max_iter: int,
     seed: int, verbose: int,
 ) -> DualState:  # fmt: skip
-    """The semismooth Newton gear (_core/newton.hpp); the better of its result and that of the block passes."""
+    """The semismooth Newton gear (_core/newton.hpp) from the duals of the block passes; the better of both results."""
+    X = X.toarray() if sparse.issparse(X) else X
     with threadpool_limits(1, "blas"):  # the products are small: threads would only wait for each other
         out = _ext.newton(
-            np.ascontiguousarray(X, dtype=np.float64),
-            y,
-            blocks.cap,
-            k,
-            loss,
-            K,
-            fit_intercept,
-            tol,
-            max_iter,
-            None,
-            None,
-            seed,
-        )
-    gap = out["gap"] / max(out["objective"], np.finfo(float).tiny)
+            np.ascontiguousarray(X, dtype=np.float64), y, blocks.cap, k, loss, K, fit_intercept, tol, max_iter,
+            (blocks.start, blocks.rivals, blocks.alpha) if len(blocks.alpha) else None, blocks.b, seed,
+        )  # fmt: skip
+    gap = max(0.0, out["gap"]) / max(out["objective"], np.finfo(float).tiny)
     if verbose:
         print(f"[skmargin] Newton: {out['n_newton']} steps, objective {out['objective']:.6g}, relative gap {gap:.1e}")
     if not gap < blocks.gap:
