@@ -98,21 +98,38 @@ class Evaluation:
         return result
 
     def _fit(self, path: WarmPath, value: Any, rows: Rows, fold: Fold, made: dict[str, Any]) -> tuple[Any, Rows]:
-        """Fit for one value; where candidates share a kernel, on its matrix."""
-        model = path.classifier
-        if "kernel" in made:
-            model.set_params(kernel=made["kernel"])
-        if self.shares and len(self.candidates) > 1 and shares_gram(model, _num_samples(rows.train)):
-            if path.parameter == "gamma":
-                model.set_params(gamma=value)
-                made.clear()
-            made["kernel"] = model.kernel
-            if "gram" not in made:
-                train, test = fold.gram(model, rows)
-                made["gram"] = rows._replace(train=train, test=test)
-            rows = made["gram"]
-            model.set_params(kernel="precomputed")
-        return path.fit(value, rows.train, fold.y_train, rows.fit_params), rows
+        """Fit for one value, and the rows as the fitted model takes them; ``made`` is what the chain has in common."""
+        if "shares" not in made:
+            n_rows = _num_samples(rows.train) + _num_samples(rows.test)
+            made["shares"] = self.shares and len(self.candidates) > 1 and shares_gram(path.classifier, n_rows)
+        if not made["shares"]:
+            return path.fit(value, rows.train, fold.y_train, rows.fit_params), rows
+        if path.closed_form:
+            return self._fit_closed_form(path, value, rows, fold, made)
+        if path.parameter == "gamma":
+            path.classifier.set_params(gamma=value, kernel=made.setdefault("kernel", path.classifier.kernel))
+            made.pop("gram", None)
+        if "gram" not in made:
+            train, test = fold.gram(path.classifier, rows)
+            made["gram"] = rows._replace(train=train, test=test)
+            path.classifier.set_params(kernel="precomputed")
+        return path.fit(value, made["gram"].train, fold.y_train, rows.fit_params), made["gram"]
+
+    def _fit_closed_form(
+        self, path: WarmPath, value: Any, rows: Rows, fold: Fold, made: dict[str, Any]
+    ) -> tuple[Any, Rows]:
+        """The machines of least squares take the blocks they need from the matrix that all kernels share."""
+        if "base" not in made:
+            made["base"] = fold.base(path.classifier, rows)
+        base = made["base"]
+        model = path.fit(value, rows.train, fold.y_train, rows.fit_params, base.block)
+        if model.basis_indices_ is not None:  # scores need few kernel values
+            return model, rows
+        if "gram" not in made:
+            test = base.kernel(model, model.gamma_, base.test)
+            train = base.kernel(model, model.gamma_, base.train) if self.search.return_train_score else rows.train
+            made["gram"] = rows._replace(train=train, test=test)
+        return model._on_kernel_rows(len(base.train)), made["gram"]
 
     def _front_key(self, template: Any, chain: Chain) -> Any:
         prefix = prefix_of(template)
