@@ -48,9 +48,9 @@ def test_refusals():
             eigen(bad)
 
 
-@pytest.mark.parametrize("work", [eigen, Tridiagonal, cholesky])
+@pytest.mark.parametrize("work", [eigen, Tridiagonal])
 def test_other_threads_run_on(work):
-    copies = [matrix(400) for _ in range(5)]
+    copies = [matrix(800) for _ in range(3)]
     ticks, stop = [], threading.Event()
 
     def tick():
@@ -66,4 +66,4 @@ def test_other_threads_run_on(work):
     during = len(ticks) - before
     stop.set()
     thread.join()
-    assert during > 5  # one for each call where the lock is held
+    assert during > 10  # about one for each call where the lock is held
