@@ -2,8 +2,9 @@
 
 from ._codes import ExhaustiveCodeClassifier
 from ._data import MissingData
+from ._pages import write_pages
 from ._registry import EXPERIMENTS, choose
-from ._runner import read_results, run
+from ._runner import pending, read_results, run
 from ._spec import Experiment, Protocol, Row, Source, Split, Task
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "Split",
     "Task",
     "choose",
+    "pending",
     "read_results",
     "run",
+    "write_pages",
 ]

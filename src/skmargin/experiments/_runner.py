@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import multiprocessing
 import os
 import platform
+import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,8 @@ COLUMNS = (
     "predict_seconds", "search_seconds", "params", "status", "n_train", "n_test", "n_features", "n_classes", "versions",
 )  # fmt: skip
 KEY = COLUMNS[:6]
+OVER_BUDGET = 77  # exit code of a process that used up its time
+PATIENCE = 20  # times the budget that a process may take by the clock
 TIMES = ("fit_seconds", "predict_seconds", "search_seconds")
 Result = dict[str, str]
 
@@ -46,6 +50,33 @@ def read_results(path: str | os.PathLike[str]) -> list[Result]:
     return list(csv.DictReader(io.StringIO(whole, newline="")))
 
 
+def pending(
+    tasks: Iterable[Task], results: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None
+) -> tuple[list[Task], list[Source]]:
+    """The tasks that the results file does not hold yet, and the data sets that are missing, whose tasks are left out.
+
+    Tasks that failed are tried again, those out of budget are not.
+
+    Examples
+    --------
+    >>> from skmargin.experiments import choose, pending
+    >>> tasks, missing = pending(choose("xu-table2")[0].tasks(), "no-such-file.csv")
+    >>> sorted({task.row.data.name for task in tasks}), len(missing)
+    (['iris'], 5)
+    """
+    lines = read_results(results)
+    done = {tuple(line[name] for name in KEY) for line in lines if not line["status"].startswith("failed")}
+    here: dict[Source, bool] = {}
+    left = []
+    for task in tasks:
+        source = task.row.data
+        if source not in here:
+            here[source] = is_here(source, folder)
+        if here[source] and task.key not in done:
+            left.append(task)
+    return left, [source for source, there in here.items() if not there]
+
+
 def run(
     tasks: Sequence[Task],
     results: str | os.PathLike[str],
@@ -53,16 +84,16 @@ def run(
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
 ) -> Iterator[tuple[Task, str]]:
-    """Do the tasks that the results file does not hold yet; yields each with its outcome.
+    """Do tasks; yields each with its outcome when it is in the results file.
 
     Parameters
     ----------
     tasks : sequence of Task
-        From `Experiment.tasks`.
+        From `pending`.
     results : path
-        CSV file that results are appended to.  Tasks that failed are tried again, those out of budget are not.
+        CSV file that results are appended to.
     folder : path, default=None
-        Where the data files are.  Tasks whose data are missing are left out.
+        Where the data files are.
     n_jobs : int, default=1
         Number of processes, each with one BLAS thread.
 
@@ -75,19 +106,9 @@ def run(
     """
     path = Path(results)
     _mend(path)
-    lines = read_results(path)
-    done = {tuple(line[name] for name in KEY) for line in lines if not line["status"].startswith("failed")}
-    here: dict[Source, bool] = {}
-    left = []
-    for task in tasks:
-        source = task.row.data
-        if source not in here:
-            here[source] = is_here(source, folder)
-        if here[source] and task.key not in done:
-            left.append(task)
-    workers = [_Worker(folder) for _ in range(min(n_jobs, len(left)))]
+    workers = [_Worker(folder) for _ in range(min(n_jobs, len(tasks)))]
     try:
-        waiting = iter(left)
+        waiting = iter(tasks)
         busy = {worker: task for worker, task in zip(workers, waiting, strict=False)}  # noqa: C416
         for worker, task in busy.items():
             worker.start(task)
@@ -119,12 +140,10 @@ class _Worker:
         self._process = context.Process(target=_serve, args=(theirs, self._folder), daemon=True)
         self._process.start()
         theirs.close()
-        self._fresh = True
 
     def start(self, task: Task) -> None:
-        allowance = 60.0 if self._fresh else 5.0  # loading the packages and the data is not the method's fault
-        self.deadline = time.monotonic() + task.row.protocol.budget + allowance
-        self._task, self._fresh = task, False
+        # The process watches its own processor time; this is for one that hangs.
+        self.deadline = time.monotonic() + PATIENCE * task.row.protocol.budget
         self.connection.send(task)
 
     def finish(self) -> list[dict[str, Any]]:
@@ -133,7 +152,9 @@ class _Worker:
                 records: list[dict[str, Any]] = self.connection.recv()
                 return records
             except EOFError:
-                outcome = "failed: the process ended"
+                self._process.join()
+                over = self._process.exitcode == OVER_BUDGET
+                outcome = "out of budget" if over else f"failed: the process ended ({self._process.exitcode})"
         else:
             outcome = "out of budget"
         self.stop()
@@ -159,6 +180,8 @@ def _ready(busy: list[_Worker]) -> list[_Worker]:
 def _serve(connection: Connection, folder: Any) -> None:
     """Life of a process: tasks in, records out; the data set of the last task is kept."""
     loaded: tuple[Source | None, Any] = (None, None)
+    watch = _Watch()
+    watch.start()
     with threadpool_limits(limits=1):
         while True:
             try:
@@ -168,12 +191,27 @@ def _serve(connection: Connection, folder: Any) -> None:
             try:
                 if loaded[0] != task.row.data:
                     loaded = (task.row.data, load(task.row.data, folder))
+                watch.limit = time.process_time() + task.row.protocol.budget
                 records = compute(task, *loaded[1])
             except KeyboardInterrupt:
                 return
             except Exception as error:  # one method that cannot cope must not cost the others their results
                 records = [{"quantity": "nothing", "status": f"failed: {type(error).__name__}: {error}"}]
+            watch.limit = math.inf
             connection.send(records)
+
+
+class _Watch(threading.Thread):
+    """Ends the process when it has used more processor time than ``limit``; a busy machine costs no result."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.limit = math.inf
+
+    def run(self) -> None:
+        while time.process_time() < self.limit:
+            time.sleep(0.2)
+        os._exit(OVER_BUDGET)
 
 
 def compute(task: Task, X: Any, y: np.ndarray, n_train: int) -> list[dict[str, Any]]:

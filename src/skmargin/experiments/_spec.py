@@ -97,7 +97,7 @@ class Protocol:
     rows, test_rows : int or None
         At most so many training and test rows.
     budget : float
-        Seconds for one task; one that needs more is given up and reported so.
+        Seconds of the processor for one task; one that needs more is given up and reported so.
     """
 
     split: Split = field(default_factory=Split)

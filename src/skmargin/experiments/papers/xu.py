@@ -63,8 +63,8 @@ FIGURE_2 = replace(
     protocol="Objective minus optimum against epochs, each method with the largest learning rate for which the "
     "objective falls.",
 )
-# Both parts together weigh the same: 5 % labelled rows of weight 1, 95 % of this weight.
 _LOGISTIC = LogisticRegression(C=10, max_iter=1000)
+# Both parts together weigh the same: 5 % labelled rows of weight 1, 95 % of this weight.
 _EVEN = measures.LABELLED / (1 - measures.LABELLED)
 _SEMI = Protocol(repeats=10, rows=2000, test_rows=4000, budget=90)
 SEMI = replace(
