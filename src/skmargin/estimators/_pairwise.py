@@ -180,9 +180,10 @@ class PairwiseMachines(MarginClassifier):
         k = len(self.classes_)
         by_class = self.basis_indices_ is None and k > 2 and self.multi_class != "ovr"
         F = np.empty((X.shape[0], n_machines(k, self.multi_class)))
-        for rows in row_blocks(X.shape[0], len(self.support_) // 4 + 1):
+        for rows in row_blocks(X.shape[0], self.dual_coef_.shape[1] // 4 + 1):
             if self.kernel == "precomputed":
-                K = np.asarray(X[rows].toarray() if sparse.issparse(X) else X[rows])[:, self.support_]
+                K = np.asarray(X[rows].toarray() if sparse.issparse(X) else X[rows])
+                K = K if self.support_ is None else K[:, self.support_]
             else:
                 K = self._gram(X[rows], self._fitted_rows, self.gamma_)
             F[rows] = self._pair_products(K, k) if by_class else K @ self.dual_coef_.T

@@ -50,8 +50,8 @@ class RidgeMachines(PairwiseMachines):
         """Set the fitted attribute of the strength chosen."""
 
     @abstractmethod
-    def _objective(self, solution: Solution, strength: float) -> float:
-        """Sum of the objectives of the machines of one duel, from the solution that is not scaled."""
+    def _objective(self, residual: np.ndarray, strength: float) -> float:
+        """Sum of the objectives of all machines, from the residuals of their solutions (not scaled)."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         machine, strengths = self._machine(), self._strengths()
@@ -75,17 +75,13 @@ class RidgeMachines(PairwiseMachines):
     ) -> Any:
         """Fitted attributes from the solutions of the duels for one of the strengths."""
         self._publish_strength(chosen)
-        s = float(self._strengths()[chosen])
-        reached, self.objective_, self.dual_gap_ = 0.0, 0.0, None
-        self.n_iter_ = 1
-        coef, intercept = [], []
-        for solution, n_iter, one_reached in solved:
-            self.objective_ += self._objective(solution, s)
-            fitted = scale(solution) if machine.normalised else solution
-            coef.append(fitted.coef)
-            intercept.append(fitted.intercept)
-            self.n_iter_, reached = max(self.n_iter_, n_iter), max(reached, one_reached)
-        self._publish(prepared, coef, intercept)
+        found = list(solved)
+        residual = np.concatenate([solution.residual for solution, _, _ in found])
+        self.objective_, self.dual_gap_ = self._objective(residual, float(self._strengths()[chosen])), None
+        self.n_iter_ = max(1, *(n_iter for _, n_iter, _ in found))
+        solutions = [scale(s) if machine.normalised else s for s, _, _ in found]
+        self._publish(prepared, [s.coef for s in solutions], [s.intercept for s in solutions])
+        reached = max(one_reached for _, _, one_reached in found)
         if reached > 0:
             self._warn_not_converged(reached, "relative gradient")
         return self
@@ -150,10 +146,10 @@ class RidgeMachines(PairwiseMachines):
 
         return KernelBlocks(block)
 
-    def _on_kernel_rows(self, n_rows: int) -> Any:
-        """The same fitted machines for rows that are rows of the kernel matrix already."""
+    def _on_kernel_rows(self) -> Any:
+        """The same fitted machines for rows that hold the kernel with the rows of ``support_``, in that order."""
         model = copy(self)
-        model.kernel, model.n_features_in_ = "precomputed", n_rows
+        model.kernel, model.n_features_in_, model.support_ = "precomputed", len(self.support_), None
         model.__dict__.pop("feature_names_in_", None)
         return model
 

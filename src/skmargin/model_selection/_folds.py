@@ -46,9 +46,9 @@ class BaseMatrix(NamedTuple):
         """A fresh block for some of the training rows."""
         return self.matrix[self.train[rows][:, None], self.train[columns]]
 
-    def kernel(self, classifier: Any, gamma: float, rows: np.ndarray) -> np.ndarray:
-        """The kernel between some rows (``train`` or ``test``) and the training rows."""
-        part = self.matrix[rows[:, None], self.train]
+    def kernel(self, classifier: Any, gamma: float, rows: np.ndarray, order: Any = slice(None)) -> np.ndarray:
+        """The kernel between some rows (``train`` or ``test``) and the training rows, which ``order`` may rearrange."""
+        part = self.matrix[rows[:, None], self.train[order]]
         return kernel_from_base(part, classifier.kernel, gamma, classifier.degree, classifier.coef0, out=part)
 
 
