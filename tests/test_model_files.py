@@ -175,6 +175,18 @@ def test_every_estimator_of_the_library(name, tmp_path):
     assert_array_equal(getattr(again, use)(X), getattr(model, use)(X))
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
+@pytest.mark.parametrize(
+    "name", [name for name in skmargin_estimators() if "kernel" in model_classes()[name]._parameter_constraints]
+)
+def test_every_kernel_machine_of_the_library(name, kernel, tmp_path):
+    for rows, n_classes in ((X, 3), (sparse.csr_array(X), 3), (X.astype(np.float32), 2)):
+        some = y < n_classes
+        model = model_classes()[name](kernel=kernel).fit(rows[some] - (rows.mean(axis=0) if rows is X else 0), y[some])
+        save_model(model, tmp_path / "m.skm")
+        assert_array_equal(load_model(tmp_path / "m.skm").decision_function(rows), model.decision_function(rows))
+
+
 def test_what_cannot_be_saved_is_refused_and_leaves_no_file(tmp_path):
     path = tmp_path / "m.skm"
     for model, reason in [

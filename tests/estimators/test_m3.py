@@ -121,7 +121,7 @@ def test_more_features_than_rows_and_kernels_are_the_linear_problem():
     ):
         kernel = M3SVC(**settings, **settings_).fit(rows_, y)
         assert not hasattr(kernel, "coef_")
-        assert kernel.dual_coef_.shape == (5, len(kernel.support_))
+        assert kernel.dual_coef_.shape == (len(kernel.support_), 5)
         assert kernel.objective_ == pytest.approx(wide.objective_, rel=1e-6)
         np.testing.assert_allclose(kernel.decision_function(rows_), wide.decision_function(X), atol=1e-3)
 

@@ -141,8 +141,8 @@ def test_solvers_agree_where_no_margin_is_large():
 
 def test_linear_kernel_is_the_linear_machine():
     X, y = toy(70, 4, 4)
-    linear = ODMClassifier(C=2, tol=1e-6, solver="newton").fit(X, y)
-    kernel = ODMClassifier(C=2, tol=1e-6, kernel="precomputed", max_iter=100_000).fit(X @ X.T, y)
+    linear = ODMClassifier(C=200, tol=1e-6, solver="newton", random_state=0).fit(X, y)
+    kernel = ODMClassifier(C=200, tol=1e-6, kernel="precomputed", random_state=0).fit(X @ X.T, y)
     assert kernel.objective_ == pytest.approx(linear.objective_, rel=3e-6)
     np.testing.assert_allclose(kernel.decision_function(X @ X.T), linear.decision_function(X), atol=1e-2)
 

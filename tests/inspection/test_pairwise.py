@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from skmargin.estimators._lssvc import LSSVC
+from skmargin import LSSVC, M3SVC, CrammerSingerSVC
 from skmargin.inspection import generalization_bound, pairwise_margins, pairwise_score_gaps
 
 X, y = load_iris(return_X_y=True)
@@ -80,6 +80,27 @@ def test_coefficients_may_lie_either_way():
     rows = y != 2
     widths = [pairwise_margins(model.fit(X[rows], y[rows])) for model in (SVC(gamma=0.3), Upright())]
     assert_allclose(*widths)
+
+
+@pytest.mark.parametrize("machine", [CrammerSingerSVC, M3SVC])
+def test_kernel_machines_by_linear_ones(machine):
+    """A polynomial of degree one is the linear kernel, whose class vectors are known; gamma is the one of the fit."""
+    A, t = X[::5] / X.std(), y[::5]
+    linear = machine(tol=1e-8).fit(A, t)
+    kernel = machine(kernel="poly", degree=1, gamma=1.0, tol=1e-8).fit(A, t)
+    assert_allclose(pairwise_margins(kernel), pairwise_margins(linear), rtol=1e-3)
+    scaled = machine(kernel="rbf").fit(A, t)
+    same = machine(kernel="rbf", gamma=1 / (A.shape[1] * A.var())).fit(A, t)
+    assert_allclose(pairwise_margins(scaled), pairwise_margins(same), rtol=1e-6)
+
+
+def test_as_many_support_vectors_as_classes():
+    A, t = np.array([[0.0, 1.0], [2.0, 0.0], [-1.0, -3.0]]), [0, 1, 2]
+    linear, kernel = (CrammerSingerSVC(kernel=k, degree=1, gamma=1.0).fit(A, t) for k in ("linear", "poly"))
+    assert kernel.dual_coef_.shape == (3, 3)
+    kernel.dual_coef_ = kernel.dual_coef_ @ np.diag([1.0, 2.0, 3.0])  # no longer symmetric: class vectors 1, 2, 3 times
+    linear.coef_ = linear.coef_ * np.array([[1.0], [2.0], [3.0]])
+    assert_allclose(pairwise_margins(kernel), pairwise_margins(linear), rtol=1e-4)
 
 
 def test_classifiers_without_vectors_are_refused():

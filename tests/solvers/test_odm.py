@@ -8,8 +8,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skmargin._core import _ext
 from skmargin.kernels._rows import KernelRows
-from skmargin.solvers.odm import NO_RIVALS, KernelInner, LinearInner, Machine
-from skmargin.solvers.odm_newton import NewtonInner
+from skmargin.solvers.odm import NO_RIVALS, Machine
+from skmargin.solvers.odm_kernel import KernelInner, factor
+from skmargin.solvers.odm_linear import LinearInner, NewtonInner
 from skmargin.solvers.odm_smooth import smoothed
 
 BANDS = [(0.5, 0.2), (1.0, 0.0), (0.1, 0.8)]
@@ -87,7 +88,14 @@ def inner_optimum(X, machine, mu, rivals):
     F = X @ W + (np.ones((n, 1)) @ b if machine.fit_intercept else 0)
     own = cp.sum(cp.multiply(F, np.eye(k)[y]), axis=1)
     low = cp.max(
-        cp.pos(1 - machine.theta - cp.reshape(own, (n, 1), order="C") @ np.ones((1, k)) + F - 10 * np.eye(k)[y]), axis=1
+        cp.pos(
+            1
+            - machine.theta
+            - cp.reshape(own, (n, 1), order="C") @ np.ones((1, k))
+            + F
+            - (1 - machine.theta) * np.eye(k)[y]
+        ),
+        axis=1,
     )
     cost = 0.5 * cp.sum_squares(W) + machine.cap @ cp.square(low)
     if mu > 0:
@@ -96,9 +104,17 @@ def inner_optimum(X, machine, mu, rivals):
     return cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
 
 
+def solved(inner, *problem):
+    """Solve with all gears, as the outer loop does."""
+    while not inner.solve(*problem):
+        inner = inner.next_gear()
+        assert inner is not None
+    return inner
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("mu", "theta"), [(0.0, 0.3), *BANDS])
-@pytest.mark.parametrize(("k", "C"), [(2, 3.0), (3, 30.0), (6, 100.0)])
+@pytest.mark.parametrize(("k", "C"), [(2, 3.0), (2, 1e5), (3, 30.0), (3, 1e4), (6, 100.0), (6, 1e5)])
 def test_inner_optimum_is_that_of_cvxpy(intercept, mu, theta, k, C):
     X, y = toy(30, 4, k, seed=k)
     weight = np.random.default_rng(1).uniform(0.2, 3, len(y))
@@ -111,19 +127,20 @@ def test_inner_optimum_is_that_of_cvxpy(intercept, mu, theta, k, C):
         NewtonInner(X, machine),
         KernelInner(KernelRows(X, "linear", 1.0, 3, 0.0, np.float64, 100), machine, 0),
     ):
-        assert inner.solve(mu, rivals, 1e-7, 0, 0, 300_000)
+        inner = solved(inner, mu, rivals, 1e-7, 0, 0, 10_000)
         assert inner.objective == pytest.approx(best, rel=1e-6)
         assert 0 <= inner.gap <= 1e-7 * inner.objective
 
 
+@pytest.mark.parametrize("C", [5.0, 1000.0])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_kernel_inner_optimum_is_that_of_cvxpy(intercept):
+def test_kernel_inner_optimum_is_that_of_cvxpy(intercept, C):
     X, y = toy(30, 4, 4, seed=3)
     rivals = some_rivals(X, y, 4)
-    machine = Machine(y, np.full(30, 5.0), 4, 0.5, 0.2, intercept)
+    machine = Machine(y, np.full(30, C), 4, 0.5, 0.2, intercept)
     factor = np.linalg.cholesky(rbf_kernel(X, gamma=0.3) + 1e-12 * np.eye(30))
     inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, 0)
-    assert inner.solve(0.5, rivals, 1e-8, 0, 0, 100_000)
+    inner = solved(inner, 0.5, rivals, 1e-8, 0, 0, 10_000)
     assert inner.objective == pytest.approx(inner_optimum(factor, machine, 0.5, rivals), rel=1e-6)
 
 
@@ -131,11 +148,21 @@ def test_inexact_solve_stops_early_and_majorises():
     X, y = toy(200, 5, 4)
     machine = Machine(y, np.full(200, 0.5), 4, 0.5, 0.2, True)
     for inner in (LinearInner(X, machine, 1e-10, 0), NewtonInner(X, machine)):
-        inner.solve(0.0, NO_RIVALS, 1e-3, 0, 0, 1000)
+        inner = solved(inner, 0.0, NO_RIVALS, 1e-3, 0, 0, 1000)
         before = inner.half_norm + machine.loss(inner.scores)
-        assert inner.solve(0.5, machine.rivals(inner.scores), 1e-10, 0.1 / 0.9, before, 1000)
+        inner = solved(inner, 0.5, machine.rivals(inner.scores), 1e-10, 0.1 / 0.9, before, 1000)
         assert inner.half_norm + machine.loss(inner.scores) <= inner.objective <= before
         assert inner.gap <= 0.1 * (before - inner.objective + inner.gap) * (1 + 1e-9)
+
+
+def test_factor_of_a_kernel_matrix():
+    X, _ = toy(50, 3)
+    R = factor(X @ X.T, 10)
+    assert R.shape == (50, 3)
+    np.testing.assert_allclose(R @ R.T, X @ X.T, atol=1e-12)
+    assert factor(-X @ X.T, 50) is None
+    assert factor(np.tanh(X @ X.T), 50) is None  # of both signs
+    assert factor(X @ X.T, 2) is None
 
 
 def test_gradient_of_the_smoothed_loss():

@@ -32,6 +32,15 @@ inline void ask_python() {
     nb::module_::import_("skmargin._core").attr("checkpoint")();
 }
 
+// The fixed rivals of the band loss, one for each sample; none with mu = 0.
+inline void check_rivals(double mu, const Vector<int32_t>& rival, const Vector<int32_t>& y, int32_t k) {
+    if (!(mu > 0)) return;
+    if (rival.size() != y.size()) throw nb::value_error("one rival is needed for each sample");
+    for (size_t i = 0; i < rival.size(); ++i)
+        if (rival.data()[i] < 0 || rival.data()[i] >= k || rival.data()[i] == y.data()[i])
+            throw nb::value_error("a rival must be another class of 0..k-1");
+}
+
 // Duals as the driver keeps them: CSR arrays (row starts, rivals, numbers).
 inline void read_duals(Duals& duals, const Vector<int64_t>& start, const Vector<int32_t>& cls,
                        const Vector<double>& alpha) {

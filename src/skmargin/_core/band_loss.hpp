@@ -5,7 +5,8 @@
 // Its duals are zeta_l >= 0 for the lower part and beta >= 0 for the upper one; with kappa = 1/(2 cap), S = sum zeta,
 //     dual = (1 - theta) S - kappa/2 S^2 - (1 + theta) beta - kappa/(2 mu) beta^2.
 // zeta_{r_i} and beta are never both positive, so one signed number alpha_{r_i} = zeta_{r_i} - beta holds both and the
-// coefficients of the sample are those of any other loss (losses.hpp).  The rival r_i stands first in every list.
+// coefficients of the sample are those of any other loss (losses.hpp).  The rival r_i stands first in every list, or
+// at its place among the rivals in increasing order (`ordered`).
 // mu = 0: squared hinge of Crammer and Singer with margin 1 - theta; there is no fixed rival then.
 #pragma once
 #include <algorithm>
@@ -41,22 +42,23 @@ class BandLoss {
         double lo;
     };
 
-    // `rival` (n) is read only if mu > 0.
-    BandLoss(const double* cap, double mu, double theta, const int32_t* rival)
-        : cap_(cap), mu_(mu), theta_(theta), rival_(rival) {}
+    // `rival` (n) is read only if mu > 0; `ordered`: the labels, if rivals come in increasing order.
+    BandLoss(const double* cap, double mu, double theta, const int32_t* rival, const int32_t* ordered = nullptr)
+        : cap_(cap), mu_(mu), theta_(theta), rival_(rival), ordered_(ordered) {}
 
     int32_t leader(int64_t i) const { return mu_ > 0 ? rival_[i] : -1; }
+    int32_t place(int64_t i) const { return mu_ > 0 && ordered_ ? rival_[i] - (rival_[i] > ordered_[i]) : 0; }
     double room(int64_t i) const { return 2 * cap_[i] * (1 - theta_); }
 
     double value(int64_t i, const double* d, int32_t m) const {
         double low = 0;
         for (int32_t j = 0; j < m; ++j) low = std::max(low, 1 - theta_ - d[j]);
-        const double high = mu_ > 0 && m > 0 ? std::max(0.0, d[0] - 1 - theta_) : 0.0;
+        const double high = mu_ > 0 && m > 0 ? std::max(0.0, d[place(i)] - 1 - theta_) : 0.0;
         return cap_[i] * (low * low + mu_ * high * high);
     }
 
     double dual(int64_t i, const double* alpha, int32_t m) const {
-        const double S = zeta_sum(alpha, m), beta = m > 0 ? std::max(0.0, -alpha[0]) : 0.0;
+        const double S = zeta_sum(alpha, m), beta = m > 0 ? std::max(0.0, -alpha[place(i)]) : 0.0;
         const double lower = (1 - theta_) * S - S * S / (4 * cap_[i]);
         return beta > 0 ? lower - (1 + theta_) * beta - beta * beta / (4 * cap_[i] * mu_) : lower;
     }
@@ -76,11 +78,13 @@ class BandLoss {
         for (int32_t j = 0; j < m; ++j) v[j] = (1 - theta_ - d[j]) * inverse + alpha[j] + sum;
         const double S = soft_threshold(v, m, 0.0, A / (A + kappa), out);
         if (!(mu_ > 0) || m == 0) return;
-        const double F = 1 + theta_ - d[0] + A * (alpha[0] + sum);
+        const int32_t r = place(i);
+        const double F = 1 + theta_ - d[r] + A * (alpha[r] + sum);
         if (A * S <= F) return;
         const double E = 2 * A + kappa / mu_;
-        const double T = soft_threshold(v + 1, m - 1, F / E, A / (A + kappa - A * A / E), out + 1);
-        out[0] = -std::max(0.0, (A * T - F) / E);
+        v[r] = -infinity;
+        const double T = soft_threshold(v, m, F / E, A / (A + kappa - A * A / E), out);
+        out[r] = -std::max(0.0, (A * T - F) / E);
     }
 
     // A rival at zero stays there while its hinge lies below that of the rivals that carry the loss.
@@ -105,8 +109,52 @@ class BandLoss {
         return std::all_of(alpha, alpha + m, [](double a) { return a == 0; });
     }
 
+    // The signed duals alone are held near `alpha`, not their sum: kappa does that.  With v_l = alpha_l + (1 - theta -
+    // d_l)/sigma:  zeta_l = (v_l - nu)_+,  kappa S = sigma nu,  and
+    //     beta = (d_r - 1 - theta - sigma alpha_r)_+ / (sigma + kappa/mu).
+    void prox(int64_t i, double sigma, const double* d, const double* alpha, int32_t m, double* out) const {
+        const double kappa = 1 / (2 * cap_[i]), inverse = 1 / sigma;
+        thread_local std::vector<double> work;
+        double small[64], *v = small;
+        if (m > 64) work.resize(m), v = work.data();
+        for (int32_t j = 0; j < m; ++j) v[j] = (1 - theta_ - d[j]) * inverse + alpha[j];
+        soft_threshold(v, m, 0.0, sigma / kappa, out);
+        if (!(mu_ > 0)) return;
+        const int32_t r = place(i);
+        const double over = d[r] - 1 - theta_ - sigma * alpha[r];
+        if (over > 0) out[r] = -over / (sigma + kappa / mu_);
+    }
+    static double moved(const double* a, const double* alpha, int32_t m) {
+        double squares = 0;
+        for (int32_t j = 0; j < m; ++j) squares += (a[j] - alpha[j]) * (a[j] - alpha[j]);
+        return squares;
+    }
+    template <class Emit>
+    void pairs(int64_t i, double sigma, const double* a, int32_t m, Emit emit) const {
+        const double kappa = 1 / (2 * cap_[i]);
+        int32_t n = 0;
+        for (int32_t j = 0; j < m; ++j) n += a[j] > 0;
+        const double own = 1 / (sigma + n * kappa), cross = kappa / sigma * own;
+        for (int32_t j = 0; j < m; ++j) {
+            if (a[j] < 0) emit(-1, j, 1 / (sigma + kappa / mu_));
+            if (!(a[j] > 0)) continue;
+            emit(-1, j, own);
+            for (int32_t l = 0; l < j; ++l)
+                if (a[l] > 0) emit(l, j, cross);
+        }
+    }
+    double leeway(int64_t i, double sigma, const double* d, const double* alpha, const double* a, int32_t m) const {
+        double least = infinity;
+        for (int32_t j = 0; j < m; ++j) {
+            if (a[j] != 0) return 0;
+            least = std::min(least, d[j] - (1 - theta_) - sigma * alpha[j]);
+        }
+        if (mu_ > 0) least = std::min(least, 1 + theta_ - d[place(i)] + sigma * alpha[place(i)]);
+        return std::max(0.0, least);
+    }
+
+    static constexpr bool has_faces = false, bounded = false;
     static constexpr bool stretches = false;  // a squared loss leaves nothing to gain there
-    static constexpr bool has_faces = false;
     static constexpr double slack = 0;
 
   private:
@@ -118,7 +166,7 @@ class BandLoss {
 
     const double* cap_;
     double mu_, theta_;
-    const int32_t* rival_;
+    const int32_t *rival_, *ordered_;
 };
 
 }  // namespace skm

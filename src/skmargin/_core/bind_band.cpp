@@ -9,21 +9,16 @@ namespace {
 
 template <class Rows>
 nb::dict run(const Rows& rows, const Task& task, double mu, double theta, const Vector<int32_t>& rival) {
-    if (mu > 0) {
-        if (rival.size() != task.y.size()) throw nb::value_error("one rival is needed for each sample");
-        for (size_t i = 0; i < rival.size(); ++i)
-            if (rival.data()[i] < 0 || rival.data()[i] >= task.k || rival.data()[i] == task.y.data()[i])
-                throw nb::value_error("a rival must be another class of 0..k-1");
-    }
+    check_rivals(mu, rival, task.y, task.k);
     return solve(rows, BandLoss(task.cap.data(), mu, theta, rival.data()), task);
 }
 
 template <class T>
 nb::dict dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double mu, double theta,
                Vector<int32_t> rival, std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start,
-               Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, double share,
-               double reference, uint64_t seed) {
-    const Limits limits{tol, passes, infinity, stop_on_stall, share, reference};
+               Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, double work, bool stop_on_stall,
+               double share, double reference, uint64_t seed) {
+    const Limits limits{tol, passes, work, stop_on_stall, share, reference};
     const Task task{y, cap, k, "band", 1, mean, b, start, cls, alpha, limits, false, seed};
     check_lengths(task, X.shape(0), X.shape(1));
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
@@ -34,8 +29,8 @@ template <class T, class I>
 nb::dict csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<int32_t> y, Vector<double> cap,
              int32_t k, double mu, double theta, Vector<int32_t> rival, std::optional<Vector<double>> mean,
              Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol,
-             int64_t passes, bool stop_on_stall, double share, double reference, uint64_t seed) {
-    const Limits limits{tol, passes, infinity, stop_on_stall, share, reference};
+             int64_t passes, double work, bool stop_on_stall, double share, double reference, uint64_t seed) {
+    const Limits limits{tol, passes, work, stop_on_stall, share, reference};
     const Task task{y, cap, k, "band", 1, mean, b, start, cls, alpha, limits, false, seed};
     const size_t n = indptr.size() - 1;
     check_lengths(task, n, static_cast<size_t>(d));

@@ -1,5 +1,6 @@
 // Python face of the Newton gear.
 #include "arrays.hpp"
+#include "band_loss.hpp"
 #include "losses.hpp"
 #include "newton.hpp"
 
@@ -22,17 +23,18 @@ struct Task {
     Matrix<double> X;
     Vector<int32_t> y;
     Vector<double> cap;
-    int32_t k, K;
+    int32_t k;
     bool intercept;
-    double tol;
+    double tol, share, reference;
     int64_t max_newton;
     std::optional<Lists> state;
     std::optional<Vector<double>> b;
     uint64_t seed;
 };
 
-template <Hinge H>
-nb::dict solve(const Task& task) {
+// `make(cap)` is the loss that reads these weights.
+template <class Make>
+nb::dict solve(const Task& task, Make make) {
     const int64_t n = static_cast<int64_t>(task.X.shape(0)), d = static_cast<int64_t>(task.X.shape(1));
     const int32_t k = task.k, m = k - 1;
     const int32_t* y = task.y.data();
@@ -43,8 +45,8 @@ nb::dict solve(const Task& task) {
     {
         nb::gil_scoped_release unlocked;
         Poll poll(ask_python);
-        HingeLoss<H> loss(cap.data(), task.K);
-        Newton<HingeLoss<H>> newton(task.X.data(), n, d, y, k, loss, cap.data(), task.intercept, poll);
+        const auto loss = make(cap.data());
+        Newton newton(task.X.data(), n, d, y, k, loss, cap.data(), task.intercept, poll);
         std::vector<double>& a = newton.duals();
         if (task.state) {
             const auto& [first, rivals, numbers] = *task.state;
@@ -55,11 +57,12 @@ nb::dict solve(const Task& task) {
                 }
         }
         if (task.b) std::copy_n(task.b->data(), k, b.begin());
-        const bool converged = newton.solve(task.state.has_value(), b.data(), task.tol, task.max_newton, task.seed);
+        const bool converged = newton.solve(task.state.has_value(), b.data(), task.tol, task.max_newton, task.seed,
+                                            task.share, task.reference);
         newton.publish(W.data(), b.data());
         for (int64_t i = 0; i < n; ++i) {
             for (int32_t j = 0; j < m; ++j)
-                if (a[i * m + j] > 0) {
+                if (a[i * m + j] != 0) {
                     cls.push_back(j + (j >= y[i]));
                     alpha.push_back(a[i * m + j]);
                 }
@@ -103,12 +106,24 @@ void check(const Task& t) {
 nb::dict newton(Matrix<double> X, Vector<int32_t> y, Vector<double> cap, int32_t n_classes, const std::string& loss,
                 int32_t K, bool fit_intercept, double tol, int64_t max_newton, std::optional<Lists> state,
                 std::optional<Vector<double>> b, uint64_t seed) {
-    const Task task{X, y, cap, n_classes, K, fit_intercept, tol, max_newton, std::move(state), std::move(b), seed};
+    const Task task{X, y, cap, n_classes, fit_intercept, tol, 0, 0, max_newton, std::move(state), std::move(b), seed};
     check(task);
-    if (loss == "max") return solve<Hinge::max>(task);
-    if (loss == "sum") return solve<Hinge::sum>(task);
-    if (loss == "top") return solve<Hinge::top>(task);
+    if (loss == "max") return solve(task, [&](double* cap) { return HingeLoss<Hinge::max>(cap, K); });
+    if (loss == "sum") return solve(task, [&](double* cap) { return HingeLoss<Hinge::sum>(cap, K); });
+    if (loss == "top") return solve(task, [&](double* cap) { return HingeLoss<Hinge::top>(cap, K); });
     throw nb::value_error("loss must be 'max', 'sum' or 'top'");
+}
+
+// The optimal margin distribution machine with fixed rivals; the driver is solvers/odm.py.
+nb::dict newton_band(Matrix<double> X, Vector<int32_t> y, Vector<double> cap, int32_t n_classes, double mu,
+                     double theta, Vector<int32_t> rival, bool fit_intercept, double tol, double share,
+                     double reference, int64_t max_newton, std::optional<Lists> state, std::optional<Vector<double>> b,
+                     uint64_t seed) {
+    const Task task{X,     y,         cap,        n_classes,        fit_intercept, tol,
+                    share, reference, max_newton, std::move(state), std::move(b),  seed};
+    check(task);
+    check_rivals(mu, rival, y, n_classes);
+    return solve(task, [&](double* cap) { return BandLoss(cap, mu, theta, rival.data(), y.data()); });
 }
 
 template <class F>
@@ -130,4 +145,7 @@ void bind_newton(nb::module_& m) {
     m.def("newton", &newton, nb::arg("X"), nb::arg("y"), nb::arg("cap"), nb::arg("n_classes"), nb::arg("loss"),
           nb::arg("K"), nb::arg("fit_intercept"), nb::arg("tol"), nb::arg("max_newton"), nb::arg("state").none(),
           nb::arg("b").none(), nb::arg("seed"));
+    m.def("newton_band", &newton_band, nb::arg("X"), nb::arg("y"), nb::arg("cap"), nb::arg("n_classes"), nb::arg("mu"),
+          nb::arg("theta"), nb::arg("rival"), nb::arg("fit_intercept"), nb::arg("tol"), nb::arg("share"),
+          nb::arg("reference"), nb::arg("max_newton"), nb::arg("state").none(), nb::arg("b").none(), nb::arg("seed"));
 }

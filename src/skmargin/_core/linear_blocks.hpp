@@ -95,11 +95,12 @@ class BlockAscent {
     double check(bool last = false) {
         double loss_sum = 0, gap = 0, cf = 0;
         for (int j = 0; j < trials; ++j) {
-            lengths_[j] = penalty_ > 0 ? 1 + 0.5 * limits_.goal(primal) / penalty_ * std::ldexp(0.4, -j) : 1;
+            lengths_[j] = penalty_ > 0 ? 1 + 0.5 * limits_.tol * dual_ / penalty_ * std::ldexp(0.4, -j) : 1;
             stretched_[j] = 0;
         }
         active_.clear();
         multipliers_.renewed();
+        check_work_ = -work_;
         measure(model, as_it_is);
         for (int64_t i = 0; i < n; ++i) {
             geo.rows.prefetch(i + 1 < n ? i + 1 : i);
@@ -111,6 +112,7 @@ class BlockAscent {
             cf += inner;
             if (duals[i].active > 0) active_.push_back(static_cast<uint32_t>(i));
         }
+        check_work_ += work_checked_ = work_;
         if (geo.intercept())
             for (int32_t l = 0; l < k; ++l) cf -= (b_[l] + geo.t * model.total()[l]) * model.total()[l];
         penalty_ = 0.5 * cf;
@@ -120,6 +122,7 @@ class BlockAscent {
         }
         primal = loss_sum + penalty_;
         gap -= primal;
+        dual_ = std::max(0.0, -gap);
         stretch_ = 1;
         if constexpr (stretches)
             for (int j = 0; j < trials; ++j) {
@@ -141,6 +144,8 @@ class BlockAscent {
         double near_work = limits.near_work;
         floor_ = std::min(std::max(1e-2 * limits.tol, 1e-10), 1e-4);
         double full;
+        check_work_ = 0;
+        for (int64_t i = 0; i < n; ++i) check_work_ += 2 * geo.rows.cost(i) * k;
         if (!warm_) {
             std::vector<double> zeros(k, 0.0);  // at W = 0 the gap is the loss: no check needed
             full = 0;
@@ -176,7 +181,8 @@ class BlockAscent {
             const double running = pass();
             between();
             const int64_t since = passes_ - last_check;
-            if (multipliers_.stale() || since >= 200 ||
+            const double spent = work_ - work_checked_;
+            if (multipliers_.stale() || since >= 200 || (spent > 4 * check_work_ && spent > work_checked_) ||
                 ((running <= 0.7 * limits.goal(primal) || running <= 0.1 * full) && since >= patience_)) {
                 full = check();
                 last_check = passes_;
@@ -470,8 +476,9 @@ class BlockAscent {
     std::vector<uint32_t> active_;
     Limits limits_{};
     int64_t passes_ = 0, patience_ = 1;
-    double work_ = 0, best_dual_ = -infinity;
-    double penalty_ = 0, stretch_ = 1;                      // of the last check
+    double work_ = 0, work_checked_ = 0, check_work_ = 0;  // in all, at the last check, of a check
+    double best_dual_ = -infinity;
+    double penalty_ = 0, dual_ = 0, stretch_ = 1;           // of the last check
     double lengths_[trials] = {}, stretched_[trials] = {};  // stretches that a check tries, and the sum of the losses
     double saved_ = 0;                                      // loss that the stretch saved in this pass
     Multipliers multipliers_;

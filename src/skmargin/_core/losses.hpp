@@ -16,10 +16,12 @@
 //     feasible_scale(i, alpha, m)         largest s <= 1 for which s alpha is feasible
 //     at_vertex(i, alpha, m)              true if no rival is strictly inside its bounds
 //     leader(i)                           a rival that must stand first in its list; -1: any order will do
-// and for the Newton gear, at a = block(i, sigma, d, alpha):
+// and for the Newton gear:
+//     prox(i, sigma, d, alpha, m, out)    argmax_a  dual_i(a) - d'a - sigma/2 moved(a, alpha)
+//     moved(a, alpha, m)                  the square of a distance between duals
 //     pairs(i, sigma, a, m, emit)         -da/dd as weighted pairs of rivals (-1 is the own class): emit(j, l, weight)
 //     leeway(i, sigma, d, alpha, a, m)    a stays as it is while the d move by less than this; 0 unless a is a vertex
-// `block` with A = ||x_i||^2 is the exact step of block ascent, with A = sigma the proximal map of the Newton gear.
+//     bounded                             whether the duals have upper bounds
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -237,7 +239,21 @@ class HingeLoss {
     // Is sum alpha free to change?
     bool sum_is_free(int64_t i, double S) const { return S < total(i) * (1 - 1e-12); }
 
-    // The proximal map is a projection of the coefficients c: it moves only inside the set of those that are free.
+    // A projection of the coefficients c.
+    void prox(int64_t i, double sigma, const double* d, const double* alpha, int32_t m, double* out) const {
+        block(i, sigma, d, alpha, m, out);
+    }
+    static double moved(const double* a, const double* alpha, int32_t m) {
+        double sum = 0, squares = 0;
+        for (int32_t j = 0; j < m; ++j) {
+            const double e = a[j] - alpha[j];
+            sum += e;
+            squares += e * e;
+        }
+        return squares + sum * sum;
+    }
+
+    // It moves only inside the set of those coefficients that are free.
     template <class Emit>
     void pairs(int64_t i, double sigma, const double* a, int32_t m, Emit emit) const {
         const double u = limit(i);
@@ -284,6 +300,7 @@ class HingeLoss {
     int32_t leader(int64_t) const { return -1; }
     static constexpr bool has_faces = true;  // the steps of face.hpp know these constraints
     static constexpr bool stretches = true;  // value takes a stretch
+    static constexpr bool bounded = true;
 
     // How much WW-like shrinking needs as a margin.
     static constexpr double slack = H == Hinge::max ? 0.0 : 1.0;

@@ -3,15 +3,15 @@
 // Problem   P(W, b) = 1/2 ||W||^2 + sum_i value_i(d_i),  d_il = f_iy - f_il,  f_i = W x_i + b   (losses.hpp)
 // Outer     proximal point in the dual, centre abar, weight sigma (and r for the intercept, centre bbar):
 //               phi(W, b) = 1/2 ||W||^2 + r/2 ||b - bbar||^2 + sum_i theta_i(d_i)
-//               theta_i(d) = max_a dual_i(a) - d'a - sigma/2 ||c(a) - c(abar_i)||^2,   maximiser a_i =
-//               loss.block(sigma)
+//               theta_i(d) = max_a dual_i(a) - d'a - sigma/2 moved_i(a, abar_i),   maximiser a_i = loss.prox(sigma)
 //           phi is smooth and piecewise quadratic.  When it is minimised: abar = a, bbar = b, smaller sigma and r.
 // Inner     Newton: gradient W - X'c, Hessian = identity + pair Laplacian (pair_laplacian.hpp), Cholesky, line search
 //           on the monotone derivative phi'(t), each trial of which costs only the maps of the samples.
 //           The inner duality gap is exactly 1/2 ||gradient||^2 (in the metric of the penalty).
 // Working set: samples whose a is a vertex that small moves of the scores do not change are linear: only the others
 //           enter the inner problem.  The value of phi on all samples guards this.
-// Ladder    C is reached from a small C in factors of at most ten; duals stay feasible when scaled with the caps.
+// Ladder    where the duals have bounds C is reached from a small C in factors of at most ten; duals stay feasible when
+//           scaled with the caps.
 // Stop      every a is feasible, so P - D is a certificate at each outer step; with the free intercept the duals are
 // first
 //           made a circulation (balance.hpp).
@@ -51,10 +51,14 @@ class Newton {
     // Duals of a related problem (rivals in increasing order without the own class): n x (k - 1).
     std::vector<double>& duals() { return a_; }
 
-    // `warm`: duals() and b hold a starting point.  Returns whether gap <= tol objective was reached; `max_steps` is
-    // exceeded by at most one step for each rung of the ladder.
-    bool solve(bool warm, const double* b, double tol, int64_t max_steps, uint64_t seed) {
+    // `warm`: duals() and b hold a starting point.  Returns whether gap <= tol objective was reached, or the gap that a
+    // majoriser of `reference` needs (linear_blocks.hpp); `max_steps` is exceeded by at most one step for each rung of
+    // the ladder.
+    bool solve(bool warm, const double* b, double tol, int64_t max_steps, uint64_t seed, double share = 0,
+               double reference = 0) {
         max_steps_ = max_steps;
+        share_ = share;
+        reference_ = reference;
         std::vector<double> full(cap_, cap_ + n_), sorted = full;
         std::nth_element(sorted.begin(), sorted.begin() + n_ / 2, sorted.end());
         const double C = sorted[n_ / 2], C0 = std::min(C, ladder_start / std::max(curvature_, 1e-300));
@@ -64,9 +68,10 @@ class Newton {
             refresh();
             set_W(b);
             certify();
-            good = gap <= 0.1 * objective;
-            if (good) scale = 1;
+            if (gap <= goal(tol)) return true;
+            good = gap <= 0.1 * objective || !Loss::bounded;
         }
+        if (good || !Loss::bounded) scale = 1;
         const int rungs = static_cast<int>(std::ceil(std::log10(1 / scale) - 1e-9));
         const double ratio = rungs > 0 ? std::pow(1 / scale, 1.0 / rungs) : 1;
         rescale(full, scale, scale);
@@ -78,7 +83,8 @@ class Newton {
                 rescale(full, next, next / scale);
                 scale = next;
             }
-            done = rung_solved(1 / (C * scale), rung == rungs ? tol : std::max(tol, 3e-2));
+            const double sigma = (Loss::bounded ? 1.0 : warm ? 0.05 : 0.5) / (C * scale);
+            done = rung_solved(sigma, rung == rungs ? tol : std::max(tol, 3e-2));
         }
         return done;
     }
@@ -158,17 +164,7 @@ class Newton {
         }
         c[y] += s * S;
     }
-    // ||c(a) - c(abar_i)||^2
-    double moved(int64_t i, const double* a) const {
-        const double* before = &abar_[i * m_];
-        double sum = 0, squares = 0;
-        for (int32_t j = 0; j < m_; ++j) {
-            const double e = a[j] - before[j];
-            sum += e;
-            squares += e * e;
-        }
-        return squares + sum * sum;
-    }
+    double moved(int64_t i, const double* a) const { return loss_.moved(a, &abar_[i * m_], m_); }
 
     // ---- all samples ----
 
@@ -180,7 +176,7 @@ class Newton {
         if (theta > 0) working_.clear(), leeway_.clear();
         for (int64_t i = 0; i < n_; ++i) {
             differences(i, &F_[i * k_], d);
-            loss_.block(i, sigma_, d, &abar_[i * m_], m_, a);
+            loss_.prox(i, sigma_, d, &abar_[i * m_], m_, a);
             value += loss_.dual(i, a, m_);
             for (int32_t j = 0; j < m_; ++j) value -= a[j] * d[j];
             const double far = moved(i, a);
@@ -237,6 +233,8 @@ class Newton {
         return 0.5 * s;
     }
     static double square(double v) { return v * v; }
+    // The gap that is small enough.
+    double goal(double tol) const { return std::max(tol * objective, share_ * (reference_ - objective)); }
     double half_norm(const double* V) const {  // of the penalised part
         double s = 0;
         for (int32_t l = 0; l < k_; ++l)
@@ -270,13 +268,21 @@ class Newton {
     double balanced_dual() {
         std::vector<double> flow(static_cast<size_t>(k_) * k_, 0.0), V(k_ * D_, 0.0);
         for (int64_t i = 0; i < n_; ++i)
-            for (int32_t j = 0; j < m_; ++j) flow[static_cast<size_t>(y_[i]) * k_ + rival(i, j)] += a_[i * m_ + j];
+            for (int32_t j = 0; j < m_; ++j) {
+                const double a = a_[i * m_ + j];
+                if (a > 0) flow[static_cast<size_t>(y_[i]) * k_ + rival(i, j)] += a;
+                if (a < 0) flow[static_cast<size_t>(rival(i, j)) * k_ + y_[i]] -= a;
+            }
         const Circulation circulation = circulate(std::move(flow), k_);
         double* a = &room_[0];
         double scale = 1, linear = 0;
         buffer_.assign(n_ * k_, 0.0);
         for (int64_t i = 0; i < n_; ++i) {
-            for (int32_t j = 0; j < m_; ++j) a[j] = a_[i * m_ + j] * circulation.factor(y_[i], rival(i, j));
+            for (int32_t j = 0; j < m_; ++j) {
+                const int32_t l = rival(i, j);
+                a[j] = a_[i * m_ + j];
+                if (a[j] != 0) a[j] *= a[j] > 0 ? circulation.factor(y_[i], l) : circulation.factor(l, y_[i]);
+            }
             scale = std::min(scale, loss_.feasible_scale(i, a, m_));
             linear += loss_.dual(i, a, m_);
             add_coefficients(i, a, 1, &buffer_[i * k_]);
@@ -328,7 +334,6 @@ class Newton {
         scores(X_.data(), n_, W_, F_.data());
     }
     static constexpr int start_passes = 8;
-    static constexpr int64_t patience = 100;  // steps without progress after which rounding is all that is left
 
     // ---- one value of C ----
 
@@ -368,13 +373,14 @@ class Newton {
                 wider = 5;
             }
             certify();
-            if (gap <= tol * objective) {
+            if (gap <= goal(tol)) {
                 refresh();  // V_ without the rounding of many small changes
                 certify();
-                if (gap <= tol * objective) return true;
+                if (gap <= goal(tol)) return true;
             }
+            // Where the gap does not fall any more rounding is all that is left.
             if (gap <= 0.7 * best) best = gap, last_gain = steps;
-            if (steps >= max_steps_ || steps > last_gain + patience) return false;
+            if (steps >= max_steps_ || steps > last_gain + (gap <= 1e-9 * objective ? 10 : 100)) return false;
             if (finished) {
                 sigma_ *= since_centre <= 5 ? 0.09 : since_centre <= 14 ? 0.3 : since_centre <= 25 ? 0.55 : 1.0;
                 centred = false;
@@ -426,7 +432,7 @@ class Newton {
                 double reach = sigma_ * far;
                 if (intercept_)
                     for (int32_t l = 0; l < k_; ++l) reach += penalty_[d_] * square(W_[l * D_ + d_] - centre_[l]);
-                finished = inner_gap <= std::max(0.1 * reach, 0.05 * tol * objective);
+                finished = inner_gap <= std::max(0.1 * reach, 0.05 * goal(tol));
                 if (finished || done >= 20 || steps + done >= max_steps_) return done;
             }
             system_.clear();
@@ -499,7 +505,7 @@ class Newton {
             differences(i, f, d);
             differences(i, &dF_[s * k_], e);
             double *a = &a_[i * m_], *old = &old_[s * m_];
-            loss_.block(i, sigma_, d, &abar_[i * m_], m_, a);
+            loss_.prox(i, sigma_, d, &abar_[i * m_], m_, a);
             for (int32_t j = 0; j < m_; ++j) sum += (a[j] - old[j]) * e[j];
             poll_.work(20.0 * m_);
         }
@@ -536,7 +542,7 @@ class Newton {
     std::vector<int64_t> working_, changed_;
     std::vector<double> change_, buffer_, Xw_, Fw_, dF_, old_, leeway_, reach_;
     std::vector<double> room_;
-    double curvature_ = 0, constant_ = 1, sigma_ = 1, far_ = 0;
+    double curvature_ = 0, constant_ = 1, sigma_ = 1, far_ = 0, share_ = 0, reference_ = 0;
     int64_t max_steps_ = 0;
 };
 

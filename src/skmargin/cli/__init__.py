@@ -15,6 +15,8 @@ def main() -> None:
         if str(error.name).partition(".")[0] not in ("typer", "rich", "click"):
             raise
         sys.exit(f"The skmargin command needs the package {error.name}: pip install 'skmargin[cli]'")
+    except KeyboardInterrupt:  # while the packages are loaded; later the commands see to it
+        sys.exit(130)
     for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot show must not end the program
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -1,7 +1,7 @@
-"""The commands: compare, fit, predict, report, datasets.
+"""The commands: compare, fit, predict, report, reproduce, datasets.
 
 Exit codes: 0 all went well, 1 data, model file or output cannot be used, 2 wrong usage, 3 some models of a comparison
-failed (the others are shown), 130 interrupted.
+or tasks of an experiment failed (the others are shown), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ import skmargin
 from .._files import atomic_write
 from ..comparison import Comparison, ComparisonError, Model, advise, models, tuned
 from ..datasets import BUILT_IN, DataError, Dataset, load_dataset
+from ..experiments import EXPERIMENTS, choose, pending, read_results, run, write_pages
 from ..inspection import class_scores
 from ..model_files import ModelFileError, describe_model, load_model, save_model
 from ..report import Results, summarize_dataset, summarize_model, write_report
-from ._terminal import printable, progress, ranks, say, seconds, show_ranking, show_table
+from ._terminal import bar, printable, progress, ranks, say, seconds, show_ranking, show_table
 
 app = typer.Typer(
     help="Multi-class large-margin classifiers: compare, fit, predict, explain.",
@@ -222,6 +223,51 @@ def report(
         title = f"{model.name} on {loaded.name}"
         write_report(Results(title, summary, [result], command, _versions(), _now()), out)
         say(f"{100 * (result.test_score or 0.0):.2f} % of {summary.n_samples} samples right. Report: {out}")
+
+
+@app.command()
+def reproduce(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help=f"'all', a paper, or one of: {', '.join(EXPERIMENTS)}.")
+    ],
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder with the data files; without it, built-in data only.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few minutes on built-in data instead of hours.")] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for results.csv, which is continued, and the pages.")
+    ] = Path("reproductions"),
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes.  [default: all cores]")] = None,
+) -> None:
+    """Run the papers' experiments again, and write pages with our figures beside the papers'."""
+    with _complaints():
+        try:
+            chosen = choose(table)
+        except KeyError:
+            near = difflib.get_close_matches(table, EXPERIMENTS, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise typer.BadParameter(
+                f"there is no experiment {printable(table)!r}.{hint}", param_hint="TABLE"
+            ) from None
+        if data is not None and not data.is_dir():
+            raise DataError(f"{data}: is not a folder.")
+        out.mkdir(parents=True, exist_ok=True)
+        results = out / "results.csv"
+        every = (task for experiment in chosen for task in experiment.tasks(quick))
+        tasks, missing = pending(every, results, data)
+        outcomes: dict[str, int] = {}
+        with bar(len(tasks)) as step:
+            for task, outcome in run(tasks, results, folder=data, n_jobs=jobs or os.cpu_count() or 1):
+                outcomes[outcome] = outcomes.get(outcome, 0) + 1
+                step(f"{task.experiment.name}, {task.row.data.name}, {task.method.name}: {outcome}")
+        for source in missing:
+            say(f"{source.name}: left out, {source.wanted} is not there (--data).", stderr=True)
+        for outcome, n in outcomes.items():
+            say(f"{n} tasks {outcome}")
+        for page in write_pages(read_results(results), out, "quick" if quick else "full"):
+            say(f"Page: {page}")
+        if any(outcome.startswith("failed") for outcome in outcomes):
+            raise typer.Exit(3)
 
 
 @app.command()

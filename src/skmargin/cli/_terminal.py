@@ -12,6 +12,7 @@ import numpy as np
 from rich import box
 from rich.console import Console
 from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -116,6 +117,30 @@ def progress(comparison: Comparison) -> Iterator[Callable[[], None]]:
                     else "failed"
                 )
                 say(f"{len(said)}/{len(comparison.models)} {name}: {mean}", stderr=True)
+
+    yield step
+
+
+@contextmanager
+def bar(total: int) -> Iterator[Callable[[str], None]]:
+    """Show how many of ``total`` tasks are done, on the error stream; yields the function to call after each task.
+
+    Its argument says what was done.  Where the stream is not a terminal, a line for each twentieth part.
+    """
+    out = console(stderr=True)
+    if out.is_terminal:
+        columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+        with Progress(*columns, console=out) as shown:
+            number = shown.add_task("", total=total)
+            yield lambda text: shown.update(number, advance=1, description=printable(text))
+        return
+    done = 0
+
+    def step(text: str) -> None:
+        nonlocal done
+        done += 1
+        if done == total or done % max(1, total // 20) == 0:
+            say(f"{done}/{total} {text}", stderr=True)
 
     yield step
 

@@ -22,7 +22,7 @@ from ..model_selection import MarginSearchCV
 
 # Features lie in [-1, 1] whatever the data, so one grid of powers of ten serves all.
 _C = (0.1, 1.0, 10.0, 100.0)
-# Class, own parameters and grid; a name of skmargin takes part as soon as the package exports it.
+# Class, own parameters and grid.
 _OWN: dict[str, tuple[str, str, dict[str, Any], dict[str, tuple[Any, ...]]]] = {
     "crammer-singer": ("CrammerSingerSVC", "beats the strongest rival by a margin", {}, {"C": _C}),
     "weston-watkins": ("WestonWatkinsSVC", "beats every rival by a margin", {}, {"C": (0.01, *_C[:-1])}),
@@ -30,7 +30,7 @@ _OWN: dict[str, tuple[str, str, dict[str, Any], dict[str, tuple[Any, ...]]]] = {
     "m3": ("M3SVC", "maximises the margins of all pairs of classes", {}, {"alpha": (1e-3, 1e-2, 1e-1)}),
     "multi-margin": ("MultiMarginSVC", "sum of hinges, pairwise margins", {}, {"C": _C}),
     "lp-norm": ("LpNormSVC", "largest hinge, block norm over classes", {}, {"C": _C}),
-    "odm": ("ODMClassifier", "margin distribution, linear", {}, {"C": _C}),
+    "odm": ("ODMClassifier", "margin distribution, linear", {}, {"C": (10.0, 100.0, 1000.0)}),
     "crammer-singer-rbf": ("CrammerSingerSVC", "Crammer-Singer, RBF kernel", {"kernel": "rbf"}, {"C": _C[1:]}),
     "uldm": ("ULDMClassifier", "mean and variance of the margin, RBF kernel", {}, {"alpha": (1e-6, 1e-4, 1e-2)}),
     "ls-svm": ("LSSVC", "least squares, RBF kernel", {}, {"C": (1.0, 10.0, 100.0)}),
@@ -72,7 +72,6 @@ def models() -> dict[str, Model]:
     own = (
         Model(name, what, getattr(skmargin, cls)(random_state=0, **params), grid, name not in _SLOW)
         for name, (cls, what, params, grid) in _OWN.items()
-        if cls in skmargin.__all__
     )
     inner = {"estimator__C": _C}
     sparsity: dict[str, Any] = {"l1_ratio": 1.0}

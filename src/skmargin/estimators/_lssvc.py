@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..solvers.linear_system import Machine, Solution
+from ..solvers.linear_system import Machine
 from ._base import fitting
 from ._ridge import RidgeMachines, positive_values
 
@@ -172,5 +172,5 @@ class LSSVC(RidgeMachines):
     def _publish_strength(self, index: int) -> None:
         self.C_ = float(positive_values("C", self.C, zero_allowed=False)[index])
 
-    def _objective(self, solution: Solution, strength: float) -> float:
-        return float(np.sum(0.5 * solution.residual / strength))
+    def _objective(self, residual: np.ndarray, strength: float) -> float:
+        return float(np.sum(0.5 * residual / strength))

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from ..kernels._rows import kernel_scores
 from ..kernels.gram import KERNELS, gram, resolve_gamma
 from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
 from ..regularizers import PairwisePower
@@ -91,10 +92,12 @@ class M3SVC(LinearScores, MarginClassifier):
         Class vectors; with two classes their difference.  Linear kernel only.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercepts.
-    dual_coef_ : ndarray of shape (n_classes, n_support) or (1, n_support)
-        Coefficients of the rows ``support_``.  Other kernels only.
+    dual_coef_ : ndarray of shape (n_support, n_classes) or (n_support, 1)
+        Coefficients of the support vectors.  Other kernels only.
     support_ : ndarray of shape (n_support,)
         Rows of the training data that span the solution.  Other kernels only.
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
+        Those rows.  Other kernels only, and not for ``"precomputed"``.
     objective_ : float
         Value of the minimised function.
     dual_gap_ : float
@@ -139,6 +142,8 @@ class M3SVC(LinearScores, MarginClassifier):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+
+    _model_state = ("_gamma",)
 
     def __init__(
         self,
@@ -347,13 +352,8 @@ class M3SVC(LinearScores, MarginClassifier):
 
     def _factor(self, problem: Problem) -> GramFactor | None:
         """A factor of the Gram matrix for kernels and for dense rows with many more features than samples."""
-        self._kernel_options = {
-            "kernel": self.kernel,
-            "gamma": resolve_gamma(self.gamma, problem.X, problem.weight, self.kernel),
-            "degree": self.degree,
-            "coef0": self.coef0,
-        }
         X = problem.X
+        self._gamma = resolve_gamma(self.gamma, X, problem.weight, self.kernel)
         if self.kernel == "linear":
             n, d = X.shape
             if sparse.issparse(X) or 2 * n > d or self.solver == "adam":
@@ -362,7 +362,8 @@ class M3SVC(LinearScores, MarginClassifier):
             return factorise(X @ X.T) if X.any() else None
         if self.kernel == "precomputed":
             X = X[:, problem.kept]
-        return factorise(np.array(gram(X, dtype=np.float64, **self._kernel_options), order="C"))
+        K = gram(X, None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)
+        return factorise(np.array(K, order="C"))
 
     def _old_model(self) -> M3SVC | None:
         """The last fit, kept while the attributes of the new one are written."""
@@ -409,7 +410,7 @@ class M3SVC(LinearScores, MarginClassifier):
         theta = objective.uncentred(state.theta)
         theta -= theta.mean(axis=1, keepdims=True)  # nothing depends on what all classes share, but its rounding shows
         W, b = self._split(theta)
-        for name in ("coef_", "dual_coef_", "support_", "_support_rows", "_adam"):
+        for name in ("coef_", "dual_coef_", "support_", "support_vectors_", "_adam"):
             self.__dict__.pop(name, None)
         if factor is not None:
             W = factor.coefficients(W)
@@ -419,11 +420,12 @@ class M3SVC(LinearScores, MarginClassifier):
             self._set_linear(W.T, b)
             return
         assert factor is not None
-        self._set_linear(W.T, b)
-        self.dual_coef_ = self.__dict__.pop("coef_")
+        if problem.n_classes == 2:
+            W, b = W[:, 1:] - W[:, :1], b[1:] - b[:1]
+        self.dual_coef_, self.intercept_ = W, np.array(b)
         self.support_ = problem.kept[factor.pivots]
         if self.kernel != "precomputed":
-            self._support_rows = problem.X[factor.pivots]
+            self.support_vectors_ = problem.X[factor.pivots]
 
     def _scores_show_nonfinite(self) -> bool:
         return hasattr(self, "coef_")  # kernels may hide what is not finite
@@ -431,11 +433,14 @@ class M3SVC(LinearScores, MarginClassifier):
     def _scores(self, X: Any) -> np.ndarray:
         if hasattr(self, "coef_"):
             return super()._scores(X)
+        support = None
         if self.kernel == "precomputed":
-            K = np.asarray(X[:, self.support_].toarray() if sparse.issparse(X) else X[:, self.support_])
+            X = X[:, self.support_]
         else:
-            K = gram(X, self._support_rows, **self._kernel_options)
-        return K @ self.dual_coef_.T + self.intercept_
+            support = self.support_vectors_
+        return kernel_scores(
+            X, support, self.dual_coef_, self.intercept_, self.kernel, self._gamma, self.degree, self.coef0
+        )
 
     @available_if(lambda self: self.loss == "log_loss")
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..solvers.kernel_blocks import coefficients
-from ..solvers.odm import Descent, Effort, KernelPoint, LinearPoint, Machine, solve_kernel_machine, solve_linear
-from ..solvers.odm_newton import newton_pays, solve_newton
+from ..solvers.odm import Descent, Effort, Machine
+from ..solvers.odm_kernel import KernelPoint, solve_kernel_machine
+from ..solvers.odm_linear import LinearPoint, newton_pays, solve_linear, solve_newton
 from ..solvers.odm_smooth import solve_paper, solve_smooth
 from ._base import Problem
 from ._documented import documented

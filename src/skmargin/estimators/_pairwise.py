@@ -63,9 +63,7 @@ class PairwiseMachines(MarginClassifier):
             X = self._square(X, problem.kept)
         order = np.argsort(problem.y, kind="stable")
         if (np.diff(order) < 0).any():
-            X = X[order]
-            if self.kernel == "precomputed":
-                X = X[:, order]
+            X = X[order[:, None], order] if self.kernel == "precomputed" else X[order]
         problem = Problem(X, problem.y[order], problem.weight[order], problem.n_classes, problem.kept[order])
         given = np.asarray(self.gamma).ravel()[0] if np.ndim(self.gamma) else self.gamma
         gamma = resolve_gamma(given, X, problem.weight, self.kernel)
@@ -96,7 +94,7 @@ class PairwiseMachines(MarginClassifier):
 
     def _block(self, X: Any, rows: np.ndarray, columns: np.ndarray, gamma: float) -> np.ndarray:
         if self.kernel == "precomputed":
-            return np.array(X[rows[:, None], columns], dtype=np.float64)
+            return np.asarray(X[rows[:, None], columns], dtype=np.float64)
         left = X[rows]
         K = self._gram(left, None if columns is rows else X[columns], gamma)
         if columns is rows and callable(self.kernel):
@@ -130,7 +128,8 @@ class PairwiseMachines(MarginClassifier):
         X = X.toarray() if sparse.issparse(X) else X
         if X.shape[1] != self.n_features_in_ or X.shape[1] < len(kept) or (len(kept) and kept[-1] >= X.shape[1]):
             raise ValueError(f"A precomputed kernel must be a square matrix, got {X.shape}.")
-        X = X[:, kept]
+        if len(kept) < X.shape[1]:
+            X = X[:, kept]
         _check_symmetric(X)
         return X
 
@@ -165,10 +164,11 @@ class PairwiseMachines(MarginClassifier):
             self.dual_coef_ = np.ascontiguousarray(coef[0].T)
             return
         self.dual_coef_ = np.empty((k - 1, len(problem.y)))
-        for (i, j), duel, a in zip(combinations(range(k), 2), prepared.duels, coef, strict=True):
-            first, second = problem.y[duel.rows] == i, problem.y[duel.rows] == j
-            self.dual_coef_[j - 1, duel.rows[first]] = a[first, 0]
-            self.dual_coef_[i, duel.rows[second]] = a[second, 0]
+        ends = np.cumsum(self.n_support_)
+        starts = ends - self.n_support_
+        for (i, j), a in zip(combinations(range(k), 2), coef, strict=True):  # rows are sorted by class
+            self.dual_coef_[j - 1, starts[i] : ends[i]] = a[: self.n_support_[i], 0]
+            self.dual_coef_[i, starts[j] : ends[j]] = a[self.n_support_[i] :, 0]
 
     def _gram(self, X: Any, Z: Any, gamma: float) -> np.ndarray:
         return gram(X, Z, self.kernel, gamma, self.degree, self.coef0, dtype=np.float64)
@@ -180,9 +180,10 @@ class PairwiseMachines(MarginClassifier):
         k = len(self.classes_)
         by_class = self.basis_indices_ is None and k > 2 and self.multi_class != "ovr"
         F = np.empty((X.shape[0], n_machines(k, self.multi_class)))
-        for rows in row_blocks(X.shape[0], len(self.support_) // 4 + 1):
+        for rows in row_blocks(X.shape[0], self.dual_coef_.shape[1] // 4 + 1):
             if self.kernel == "precomputed":
-                K = np.asarray(X[rows].toarray() if sparse.issparse(X) else X[rows])[:, self.support_]
+                K = np.asarray(X[rows].toarray() if sparse.issparse(X) else X[rows])
+                K = K if self.support_ is None else K[:, self.support_]
             else:
                 K = self._gram(X[rows], self._fitted_rows, self.gamma_)
             F[rows] = self._pair_products(K, k) if by_class else K @ self.dual_coef_.T
@@ -210,6 +211,12 @@ class PairwiseMachines(MarginClassifier):
 
 
 def _check_symmetric(K: np.ndarray) -> None:
-    size = float(np.abs(K).max(initial=0))
-    if K.shape[0] != K.shape[1] or float(np.abs(K - K.T).max(initial=0)) > 1e-6 * size:
+    size, difference = 0.0, 0.0
+    if K.shape[0] == K.shape[1]:
+        for rows in row_blocks(*K.shape):
+            block = K[rows]
+            size = max(size, float(block.max()), -float(block.min()))
+            block = np.subtract(block, K[:, rows].T)
+            difference = max(difference, float(block.max()), -float(block.min()))
+    if K.shape[0] != K.shape[1] or difference > 1e-6 * size:
         raise ValueError(f"The kernel matrix of the training rows must be symmetric, got a matrix of shape {K.shape}.")

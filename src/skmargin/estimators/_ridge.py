@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar
@@ -20,15 +20,16 @@ from ..solvers.ridge_direct import (
     iterate_features,
     iterate_kernel,
     solutions_features,
-    solutions_kernel,
     solve_features,
     solve_kernel,
 )
 from ..solvers.ridge_search import Task, best_candidate, full_search, held_out_accuracy, screened_search
-from ..solvers.sources import Features, Source, submatrix
+from ..solvers.sources import Features, KernelBlocks, Source, submatrix
+from ..solvers.tridiagonal import solutions_kernel
 from ._pairwise import PairwiseMachines, Prepared
 
 SMALL = 1000  # rows up to which the whole grid is evaluated in double precision: cheap anyway
+BaseBlock = Callable[[np.ndarray, np.ndarray], np.ndarray]
 SHARED = ("rbf", "laplacian", "poly", "sigmoid")  # kernels whose widths share a matrix
 
 
@@ -49,8 +50,8 @@ class RidgeMachines(PairwiseMachines):
         """Set the fitted attribute of the strength chosen."""
 
     @abstractmethod
-    def _objective(self, solution: Solution, strength: float) -> float:
-        """Sum of the objectives of the machines of one duel, from the solution that is not scaled."""
+    def _objective(self, residual: np.ndarray, strength: float) -> float:
+        """Sum of the objectives of all machines, from the residuals of their solutions (not scaled)."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         machine, strengths = self._machine(), self._strengths()
@@ -74,38 +75,47 @@ class RidgeMachines(PairwiseMachines):
     ) -> Any:
         """Fitted attributes from the solutions of the duels for one of the strengths."""
         self._publish_strength(chosen)
-        s = float(self._strengths()[chosen])
-        reached, self.objective_, self.dual_gap_ = 0.0, 0.0, None
-        self.n_iter_ = 1
-        coef, intercept = [], []
-        for solution, n_iter, one_reached in solved:
-            self.objective_ += self._objective(solution, s)
-            fitted = scale(solution) if machine.normalised else solution
-            coef.append(fitted.coef)
-            intercept.append(fitted.intercept)
-            self.n_iter_, reached = max(self.n_iter_, n_iter), max(reached, one_reached)
-        self._publish(prepared, coef, intercept)
+        found = list(solved)
+        residual = np.concatenate([solution.residual for solution, _, _ in found])
+        self.objective_, self.dual_gap_ = self._objective(residual, float(self._strengths()[chosen])), None
+        self.n_iter_ = max(1, *(n_iter for _, n_iter, _ in found))
+        solutions = [scale(s) if machine.normalised else s for s, _, _ in found]
+        self._publish(prepared, [s.coef for s in solutions], [s.intercept for s in solutions])
+        reached = max(one_reached for _, _, one_reached in found)
         if reached > 0:
             self._warn_not_converged(reached, "relative gradient")
         return self
 
-    def _fit_path(self, X: Any, y: Any, sample_weight: Any, values: Iterable[Any]) -> Callable[[Any], Any]:
-        """Fits for several values of the strength from one factorisation of each duel: a function of the value."""
-        name = self._strength_name
-        machine = self._machine()
-        models = {value: copy(self).set_params(**{name: value}) for value in values}
+    def _fit_path(
+        self, X: Any, y: Any, sample_weight: Any, values: Iterable[Any], base: BaseBlock | None = None
+    ) -> Callable[[Any], Any]:
+        """Fits for several values of the strength from one factorisation of each duel: a function of the value.
+
+        ``base(rows, columns)`` gives blocks of the matrix that the kernels of all widths share, where it is there.
+        """
+        models = {value: self._with_strength(value) for value in values}
         number: dict[Any, int] = {}  # of the values that the path gives; 0 and what is not allowed are left to `fit`
         strengths: list[float] = []
         for value, model in models.items():
             if value > 0 and np.isfinite(value):
                 number[value] = len(strengths)
                 strengths.append(float(model._strengths()[0]))
-        prepared = self._prepare(X, y, sample_weight, machine.penalty)
-        weight, source, positive = prepared.problem.weight, prepared.source, np.array(strengths)
-        if prepared.iterative or not strengths:
-            return lambda value: models[value].fit(X, y, sample_weight)
 
-        def work(duel: Duel) -> list[Solution]:
+        def alone(value: Any) -> Any:
+            return models[value].fit(X, y, sample_weight)
+
+        if not strengths or np.ndim(self.gamma):
+            return alone
+        models[next(iter(number))]._validate_params()
+        machine = self._machine()
+        prepared = self._prepare(X, y, sample_weight, machine.penalty)
+        if prepared.iterative:
+            return alone
+        if base is not None and isinstance(prepared.source, KernelBlocks):
+            prepared = prepared._replace(source=self._blocks_of_base(base, prepared))
+        weight, source, positive = prepared.problem.weight, prepared.source, np.array(strengths)
+
+        def work(duel: Duel) -> Sequence[Solution | None]:
             task = (weight[duel.rows], duel.Y, machine, positive)
             if isinstance(source, Features):
                 return solutions_features(source.rows(duel.rows), *task)
@@ -114,14 +124,34 @@ class RidgeMachines(PairwiseMachines):
         solutions = over_threads(work, prepared.duels, self.n_jobs)
 
         def fitted(value: Any) -> Any:
-            if value not in number:
-                return models[value].fit(X, y, sample_weight)
-            model = copy(self).set_params(**{name: value})
-            model._validate_params()
-            solved = [(of_duel[number[value]], 1, 0.0) for of_duel in solutions]
-            return model._publish_solutions(prepared, machine, solved, 0)
+            found = [of_duel[number[value]] for of_duel in solutions] if value in number else [None]
+            solved = [(solution, 1, 0.0) for solution in found if solution is not None]
+            if len(solved) < len(found):
+                return alone(value)
+            return self._with_strength(value)._publish_solutions(prepared, machine, solved, 0)
 
         return fitted
+
+    def _with_strength(self, value: Any) -> Any:
+        model = copy(self)
+        setattr(model, self._strength_name, value)
+        return model
+
+    def _blocks_of_base(self, base: BaseBlock, prepared: Prepared) -> KernelBlocks:
+        given = prepared.problem.kept  # positions of the sorted rows in the rows given
+
+        def block(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+            part = base(given[rows], given[columns])
+            return kernel_from_base(part, self.kernel, prepared.gamma, self.degree, self.coef0, out=part)
+
+        return KernelBlocks(block)
+
+    def _on_kernel_rows(self) -> Any:
+        """The same fitted machines for rows that hold the kernel with the rows of ``support_``, in that order."""
+        model = copy(self)
+        model.kernel, model.n_features_in_, model.support_ = "precomputed", len(self.support_), None
+        model.__dict__.pop("feature_names_in_", None)
+        return model
 
     def _solve(
         self, source: Source, duel: Duel, weight: np.ndarray, machine: Machine, s: float, iterative: bool

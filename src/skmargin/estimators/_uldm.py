@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..solvers.linear_system import Machine, Solution
+from ..solvers.linear_system import Machine
 from ._base import fitting
 from ._ridge import RidgeMachines, positive_values
 
@@ -176,6 +176,6 @@ class ULDMClassifier(RidgeMachines):
     def _publish_strength(self, index: int) -> None:
         self.alpha_ = float(self._strengths()[index])
 
-    def _objective(self, solution: Solution, strength: float) -> float:
+    def _objective(self, residual: np.ndarray, strength: float) -> float:
         # at the optimum -h'beta/2 with beta = r/(1 - h'r)
-        return float(np.sum(-0.5 * (1 - solution.residual) / solution.residual))
+        return float(np.sum(-0.5 * (1 - residual) / residual))

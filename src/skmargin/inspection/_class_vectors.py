@@ -80,7 +80,7 @@ def dual_gram(estimator: Any) -> np.ndarray:
 
 def support_rows(estimator: Any) -> Any:
     """The support vectors, where the machine keeps them (not for a precomputed kernel)."""
-    names = ("support_vectors_", "_fitted_rows", "_support_rows")
+    names = ("support_vectors_", "_fitted_rows")
     rows = next((getattr(estimator, name) for name in names if hasattr(estimator, name)), None)
     if rows is None or rows.shape[0] not in estimator.dual_coef_.shape:
         raise TypeError(
@@ -91,10 +91,15 @@ def support_rows(estimator: Any) -> Any:
 
 
 def dual_rows(estimator: Any) -> np.ndarray:
-    """``dual_coef_`` with a column for each support vector, also of machines that keep a row for each."""
+    """``dual_coef_`` with a column for each support vector, also of machines that keep a row for each.
+
+    Where it is square the names tell: ``n_support_`` counts columns, and a machine on a basis has no public rows.
+    """
     a = estimator.dual_coef_
     a = np.asarray(a.toarray() if sparse.issparse(a) else a, dtype=np.float64)
-    return a if a.shape[1] == support_rows(estimator).shape[0] else a.T
+    n = support_rows(estimator).shape[0]
+    by_row = hasattr(estimator, "support_vectors_") and not hasattr(estimator, "n_support_")
+    return a.T if a.shape[0] == n and (a.shape[1] != n or by_row) else a
 
 
 def support_gram(estimator: Any) -> np.ndarray:

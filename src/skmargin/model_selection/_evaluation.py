@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from traceback import format_exc
 from typing import Any
 
@@ -14,6 +14,7 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _Passthroug
 from sklearn.model_selection._validation import _score
 from sklearn.utils.validation import _num_samples
 
+from ..estimators._base import MarginClassifier
 from ._chains import Chain, key_of, prefix_of
 from ._folds import Fold, Rows, shares_gram
 from ._path import WarmPath
@@ -42,6 +43,7 @@ class Evaluation:
         self.error_score = search.error_score
         # Scorers of scikit-learn see predictions only; a function of the user's may look into its estimator.
         parts = list(scorer._scorers.values()) if isinstance(scorer, _MultimetricScorer) else [scorer]
+        self.is_accuracy = isinstance(scorer, _PassthroughScorer)
         self.shares = all(isinstance(part, (_BaseScorer, _PassthroughScorer)) for part in parts)
 
     # -- one task -----------------------------------------------------------------------------------------------------
@@ -98,21 +100,40 @@ class Evaluation:
         return result
 
     def _fit(self, path: WarmPath, value: Any, rows: Rows, fold: Fold, made: dict[str, Any]) -> tuple[Any, Rows]:
-        """Fit for one value; where candidates share a kernel, on its matrix."""
-        model = path.classifier
-        if "kernel" in made:
-            model.set_params(kernel=made["kernel"])
-        if self.shares and len(self.candidates) > 1 and shares_gram(model, _num_samples(rows.train)):
-            if path.parameter == "gamma":
-                model.set_params(gamma=value)
-                made.clear()
-            made["kernel"] = model.kernel
-            if "gram" not in made:
-                train, test = fold.gram(model, rows)
-                made["gram"] = rows._replace(train=train, test=test)
-            rows = made["gram"]
-            model.set_params(kernel="precomputed")
-        return path.fit(value, rows.train, fold.y_train, rows.fit_params), rows
+        """Fit for one value, and the rows as the fitted model takes them; ``made`` is what the chain has in common."""
+        if "shares" not in made:
+            n_rows = _num_samples(rows.train) + _num_samples(rows.test)
+            made["shares"] = self.shares and len(self.candidates) > 1 and shares_gram(path.classifier, n_rows)
+        if not made["shares"]:
+            return path.fit(value, rows.train, fold.y_train, rows.fit_params), rows
+        if path.closed_form:
+            return self._fit_closed_form(path, value, rows, fold, made)
+        if path.parameter == "gamma":
+            path.classifier.set_params(gamma=value, kernel=made.setdefault("kernel", path.classifier.kernel))
+            made.pop("gram", None)
+        if "gram" not in made:
+            train, test = fold.gram(path.classifier, rows)
+            made["gram"] = rows._replace(train=train, test=test)
+            path.classifier.set_params(kernel="precomputed")
+        return path.fit(value, made["gram"].train, fold.y_train, rows.fit_params), made["gram"]
+
+    def _fit_closed_form(
+        self, path: WarmPath, value: Any, rows: Rows, fold: Fold, made: dict[str, Any]
+    ) -> tuple[Any, Rows]:
+        """The machines of least squares take the blocks they need from the matrix that all kernels share."""
+        if "base" not in made:
+            made["base"] = fold.base(path.classifier, rows)
+        base = made["base"]
+        model = path.fit(value, rows.train, fold.y_train, rows.fit_params, base.block)
+        if model.basis_indices_ is not None:  # scores need few kernel values
+            return model, rows
+        if "gram" not in made:
+            test = base.kernel(model, model.gamma_, base.test, model.support_)
+            train = rows.train
+            if self.search.return_train_score:
+                train = base.kernel(model, model.gamma_, base.train, model.support_)
+            made["gram"] = rows._replace(train=train, test=test)
+        return model._on_kernel_rows(), made["gram"]
 
     def _front_key(self, template: Any, chain: Chain) -> Any:
         prefix = prefix_of(template)
@@ -120,6 +141,9 @@ class Evaluation:
         return key_of({name: v for name, v in params.items() if not name.startswith(prefix) and name != prefix[:-2]})
 
     def _score(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+        if self.is_accuracy and isinstance(model, MarginClassifier):  # what `score` does, without its checks of y
+            with suppress(Exception):  # `error_score` says what to do
+                return float(np.average(model.predict(X) == np.asarray(y), weights=params.get("sample_weight")))
         return _score(model, X, y, self.scorer, params, self.error_score)
 
     def _failed(self) -> Any:

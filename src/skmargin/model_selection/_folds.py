@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params, _check_sample_weight
+from sklearn.utils.validation import _check_method_params, _check_sample_weight, _num_samples
 
 from ..estimators._base import MarginClassifier, encode_labels
 from ..estimators._dual import DualMachine
@@ -34,6 +35,38 @@ class Rows(NamedTuple):
     key: Any  # of the steps that made them
 
 
+class BaseMatrix(NamedTuple):
+    """The matrix that the kernels of all widths share, and where the rows of a fold are in it."""
+
+    matrix: np.ndarray
+    train: np.ndarray
+    test: np.ndarray
+
+    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """A fresh block for some of the training rows."""
+        return self.matrix[self.train[rows][:, None], self.train[columns]]
+
+    def kernel(self, classifier: Any, gamma: float, rows: np.ndarray, order: Any = slice(None)) -> np.ndarray:
+        """The kernel between some rows (``train`` or ``test``) and the training rows, which ``order`` may rearrange."""
+        part = self.matrix[rows[:, None], self.train[order]]
+        return kernel_from_base(part, classifier.kernel, gamma, classifier.degree, classifier.coef0, out=part)
+
+
+class Once:
+    """Things that the first who asks for them makes, for all threads."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.made: dict[Any, Any] = {}
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What ``make()`` gave the first time."""
+        with self.lock:
+            if key not in self.made:
+                self.made[key] = make()
+            return self.made[key]
+
+
 class Fold:
     """One split of the data.  Its arrays live from the first use until every task has left."""
 
@@ -45,43 +78,37 @@ class Fold:
         split: tuple[Any, Any],
         fit_params: dict[str, Any],
         score_params: dict[str, Any],
+        of_all_folds: Once,
     ) -> None:
         self._source = (estimator, X, y, fit_params, score_params)
         self.indices = split
-        self._lock = threading.RLock()
-        self._shared: dict[Any, Any] = {}
+        self._own, self._of_all_folds = Once(), of_all_folds
         self.n_tasks = 0
 
     def enter(self) -> None:
         """Slice the data unless another task has done so."""
         estimator, X, y, fit_params, score_params = self._source
         train, test = self.indices
-        with self._lock:
-            if not self._shared:
+        with self._own.lock:
+            if not self._own.made:
                 self.X_train, self.y_train = _safe_split(estimator, X, y, train)
                 self.X_test, self.y_test = _safe_split(estimator, X, y, test, train)
                 self.fit_params = _check_method_params(X, fit_params, indices=train)
                 self.score_params_train = _check_method_params(X, score_params, indices=train)
                 self.score_params_test = _check_method_params(X, score_params, indices=test)
-                self._shared["rows"] = Rows(self.X_train, self.X_test, self.fit_params, None)
+                self._own.made["rows"] = Rows(self.X_train, self.X_test, self.fit_params, None)
 
     def leave(self) -> None:
         """One task is done; the last one frees the memory."""
-        with self._lock:
+        with self._own.lock:
             self.n_tasks -= 1
             if self.n_tasks == 0:
-                self._shared.clear()
+                self._own.made.clear()
                 del self.X_train, self.X_test
-
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
-        with self._lock:
-            if key not in self._shared:
-                self._shared[key] = make()
-            return self._shared[key]
 
     def rows(self) -> Rows:
         """The rows themselves."""
-        return self._shared["rows"]
+        return self._own.made["rows"]
 
     def rows_behind(self, pipeline: Any, key: Any) -> Rows:
         """The rows behind the first steps of a pipeline, which are fitted once for each ``key`` of their settings."""
@@ -92,29 +119,50 @@ class Fold:
             train = front.fit_transform(self.X_train, self.y_train, **front_params)
             return Rows(train, front.transform(self.X_test), fit_params, key)
 
-        return self._once(("front", key), make)
+        return self._own.get(("front", key), make)
+
+    def base(self, classifier: Any, rows: Rows) -> BaseMatrix:
+        """What the kernels of all widths share: one matrix for all folds, unless a pipeline makes the rows."""
+        kernel = classifier.kernel
+        dtype = np.dtype(row_dtype(classifier.tol) if isinstance(classifier, DualMachine) else np.float64)
+        if rows.key is None:
+            X = self._source[1]
+            matrix = self._of_all_folds.get((kernel, dtype.name), lambda: base_matrix(_checked(X), None, kernel, dtype))
+            return BaseMatrix(matrix, *(_positions(part, len(matrix)) for part in self.indices))
+
+        def make() -> np.ndarray:
+            parts = [_checked(X) for X in (rows.train, rows.test)]
+            stacked = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
+            return base_matrix(stacked, None, kernel, dtype)
+
+        matrix = self._own.get(("base", rows.key, kernel, dtype.name), make)
+        n = _num_samples(rows.train)
+        return BaseMatrix(matrix, np.arange(n), np.arange(n, len(matrix)))
 
     def gram(self, classifier: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Kernel matrices of the training rows, and of the test rows with them; widths share their distances."""
-        dtype = row_dtype(classifier.tol) if isinstance(classifier, DualMachine) else np.float64
-        kernel = classifier.kernel
-
-        def make() -> tuple[Any, ...]:
-            train, test = (check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32]) for X in rows[:2])
-            return train, base_matrix(train, None, kernel, dtype), base_matrix(test, train, kernel, dtype)
-
-        train, within, across = self._once(("base", rows.key, kernel, np.dtype(dtype).name), make)
-        weight = _check_sample_weight(rows.fit_params.get("sample_weight"), train, dtype=np.float64)
-        _, _, weight, kept = encode_labels(np.asarray(self.y_train), weight, classifier.class_weight)
-        counted = train if len(kept) == train.shape[0] else train[kept]
-        gamma = resolve_gamma(classifier.gamma, counted, weight, kernel)
-        options = (kernel, gamma, classifier.degree, classifier.coef0)
-        return kernel_from_base(within, *options), kernel_from_base(across, *options)
+        """Kernel matrices of the training rows, and of the test rows with them."""
+        gamma = classifier.gamma
+        if isinstance(gamma, str):
+            train = _checked(rows.train)
+            weight = _check_sample_weight(rows.fit_params.get("sample_weight"), train, dtype=np.float64)
+            _, _, weight, kept = encode_labels(np.asarray(self.y_train), weight, classifier.class_weight)
+            gamma = resolve_gamma(gamma, train if len(kept) == train.shape[0] else train[kept], weight)
+        base = self.base(classifier, rows)
+        return base.kernel(classifier, gamma, base.train), base.kernel(classifier, gamma, base.test)
 
 
-def shares_gram(classifier: Any, n_train: int) -> bool:
+def _checked(X: Any) -> Any:
+    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+
+
+def _positions(part: Any, n_rows: int) -> np.ndarray:
+    return np.arange(n_rows)[part]  # whatever numpy takes as an index
+
+
+def shares_gram(classifier: Any, n_rows: int) -> bool:
     """Whether the kernel matrix of a classifier is worth making whole, for several candidates to use."""
     if not isinstance(classifier, MarginClassifier) or not hasattr(classifier, "kernel"):
         return False
     named = isinstance(classifier.kernel, str) and classifier.kernel in KERNELS
-    return named and np.ndim(classifier.gamma) == 0 and 8 * n_train**2 <= LARGEST_GRAM
+    single = all(np.ndim(getattr(classifier, name, 0)) == 0 for name in ("gamma", "alpha", "C"))
+    return named and single and 8 * n_rows**2 <= LARGEST_GRAM

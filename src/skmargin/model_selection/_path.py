@@ -28,11 +28,12 @@ class WarmPath:
         self.closed_form = parameter is not None and parameter == getattr(classifier, "_strength_name", None)
         self._solved: Callable[[Any], Any] | None = None
 
-    def fit(self, value: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
-        """The classifier fitted for one value."""
+    def fit(self, value: Any, X: Any, y: Any, fit_params: dict[str, Any], base: Any = None) -> Any:
+        """The classifier fitted for one value; closed forms take the ``base`` of their kernel matrix."""
         if self.closed_form:
             if self._solved is None:
-                self._solved = self.classifier._fit_path(X, y, fit_params.get("sample_weight"), self.values)
+                weight = fit_params.get("sample_weight")
+                self._solved = self.classifier._fit_path(X, y, weight, self.values, base)
             return self._solved(value)
         model = self.classifier
         if self.parameter is not None:

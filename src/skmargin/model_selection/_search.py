@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_method_params
 
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation
-from ._folds import Fold
+from ._folds import Fold, Once
 from ._racing import hopeless
 from ._threads import run
 
@@ -140,7 +140,9 @@ class MarginSearchCV(BaseSearchCV):
         candidates = list(ParameterGrid(self._grid(X)))
         if not splits or not candidates:
             raise ValueError("There is nothing to fit: the grid or the list of splits is empty.")
-        folds = [Fold(self.estimator, X, y, split, routed.estimator.fit, routed.scorer.score) for split in splits]
+        of_all = Once()
+        fit_params, score_params = routed.estimator.fit, routed.scorer.score
+        folds = [Fold(self.estimator, X, y, split, fit_params, score_params, of_all) for split in splits]
         evaluation = Evaluation(self, candidates, folds, scorers, self._contexts(root, len(candidates)))
         if self.verbose:
             print(f"Fitting {len(folds)} folds for each of {len(candidates)} candidates")

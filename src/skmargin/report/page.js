@@ -9,6 +9,7 @@
   const deviation = (a) => (a.length < 2 ? null : Math.sqrt(a.reduce((s, v) => s + (v - mean(a)) ** 2, 0) / (a.length - 1)));
   const score = (m) => (m.fold_scores.length ? mean(m.fold_scores) : m.test_score);
   const percent = (v, digits = 1) => (v == null ? "–" : (100 * v).toFixed(digits) + " %");
+  const rank = (m) => 1 + models.filter((other) => score(other) > score(m) + 1e-12).length;
   const whole = (n) => n.toLocaleString("en-US");
   const number = (v) => {
     if (v == null) return "–";
@@ -17,7 +18,8 @@
     return a !== 0 && (a < 1e-3 || a >= 1e5) ? v.toExponential(2) : Number(v.toPrecision(4)).toString();
   };
   const seconds = (v) => (v == null ? "–" : v < 1e-3 ? (v * 1e6).toFixed(0) + " µs" : v < 1 ? (v * 1e3).toPrecision(3) + " ms" : v.toPrecision(3) + " s");
-  const colour = (i) => `var(--c${i % 8})`;
+  // eight colours, then the same ones darker (on a dark page lighter), then paler
+  const colour = (i) => (i < 8 ? `var(--c${i})` : `color-mix(in oklab, var(--c${i % 8}) 50%, var(--${i % 16 < 8 ? "card" : "ink"}))`);
 
   function h(tag, attributes, ...children) {
     const svg = ["svg", "path", "line", "circle", "text", "g", "rect"].includes(tag);
@@ -57,7 +59,7 @@
       sentence.append(h("strong", {}, name(best.name)), ` classifies ${percent(score(best))} of samples correctly.`);
     } else {
       const second = models[1], lead = 100 * (score(best) - score(second));
-      sentence.append(h("strong", {}, name(best.name)), " comes first, ", h("strong", {}, lead.toFixed(2) + (lead === 1 ? " point" : " points")), " ahead of ", name(second.name), ".");
+      sentence.append(h("strong", {}, name(best.name)), " comes first, ", ...(rank(second) === 1 ? ["level with "] : [h("strong", {}, lead.toFixed(2) + " points"), " ahead of "]), name(second.name), ".");
       const equal = models.slice(1).filter((m) => m.p_value != null && m.p_value >= 0.05);
       const tested = models.slice(1).some((m) => m.p_value != null);
       if (tested && !equal.length) more.append("Its lead over every other model is larger than the folds scatter (corrected paired t-test, p < 0.05).");
@@ -90,7 +92,7 @@
     const hide = new Set([1]);
     const body = h("tbody");
     const draw = () => fill(body, models.map((m, i) => h("tr", { class: i === state.model ? "on" : "" },
-      h("th", { scope: "row" }, h("button", { type: "button", class: "pick", "aria-pressed": String(i === state.model), onclick: () => choose(i) }, dot(i), h("span", {}, `${i + 1}.\u00a0`, name(m.name)), i === 0 && models.length > 1 ? h("span", { class: "tag" }, "best") : null)),
+      h("th", { scope: "row" }, h("button", { type: "button", class: "pick", "aria-pressed": String(i === state.model), onclick: () => choose(i) }, dot(i), h("span", {}, `${rank(m)}.\u00a0`, name(m.name)), i === 0 && models.length > 1 ? h("span", { class: "tag" }, "best") : null)),
       h("td", { class: "wide-only" }, strip(m, i, low, high)), h("td", {}, h("strong", {}, percent(score(m), 2))), h("td", {}, m.fold_scores.length > 1 ? (100 * deviation(m.fold_scores)).toFixed(2) : "–"),
       h("td", {}, m.p_value == null ? "–" : m.p_value < 0.001 ? "< 0.001" : m.p_value.toFixed(3)), h("td", {}, seconds(m.fit_time)), h("td", {}, seconds(m.predict_time)),
       h("td", {}, number((m.statistics.test || {}).mean)), h("td", {}, number((m.statistics.test || {}).q05)))));
@@ -238,7 +240,7 @@
         const note = h("p", { class: "note" }), sums = m.confusion.map((r) => Math.max(1, r.reduce((s, v) => s + v, 0)));
         const worst = Math.max(0.02, ...m.confusion.flatMap((r, i) => r.map((v, j) => (i === j ? 0 : v / sums[i]))));
         note.textContent = "Errors are red, the stronger the larger their share of the row.";
-        fill(boxes[0], h("h2", {}, "Confusion matrix"), h("p", { class: "lead" }, "Rows: true class. Columns: prediction of ", name(m.name), "." + some),
+        fill(boxes[0], h("h2", {}, "Confusion matrix"), h("p", { class: "lead" }, "Rows: true class. Columns: prediction of ", name(m.name), m.fold_scores.length ? " on the test samples of the first fold." : ".", some),
           matrix(m.confusion, names, (v, i, j) => (i === j ? ["var(--good)", 0.85 * (v / sums[i]) ** 2] : ["var(--bad)", v ? 0.15 + 0.75 * (v / sums[i] / worst) : 0]), (v) => (v ? String(v) : ""),
             (v, i, j) => `${v} of ${sums[i]} samples of “${names[i]}” ${i === j ? "are classified correctly" : `are taken for “${names[j]}”`}.`, note), note);
       }
@@ -288,7 +290,7 @@
       fill(box, h("h2", {}, "What is proved"), h("p", { class: "lead" }, "For ", name(m.name), ", fitted on the training samples."),
         rows.length ? h("div", {}, h("h3", {}, c.objective_ == null ? "Fit (this estimator publishes no certificate)" : "Certificate of the fit"), reached, h("div", { class: "pairs" }, rows.map(([k, v]) => h("div", {}, h("span", {}, k), h("span", {}, v))))) : h("p", { class: "note" }, "This estimator publishes no certificate."),
         m.bounds.length ? h("details", { open: "" }, h("summary", {}, "Bounds on the error of new samples"), h("p", { class: "note" }, "With probability 95 %. A total above 1 says nothing about the error itself; it still compares models on the same data."),
-          table(["Bound", "Constants", "Empirical", "Complexity", "Confidence", "Total"], m.bounds.map((b) => h("tr", {}, h("td", {}, b.bound), h("td", {}, b.version), ...["empirical", "complexity", "confidence", "total"].map((k) => h("td", {}, number(b[k]))))))) : null,
+          table(["Bound", "Constants", "Empirical", "Complexity", "Confidence", "Total"], m.bounds.map((b) => h("tr", {}, h("td", {}, b.bound), h("td", {}, b.version), ...["empirical", "complexity", "confidence", "total"].map((k) => h("td", {}, number(b[k]))))))) : h("p", { class: "note" }, "No bound: those of the papers are for machines with one vector for each class and its kernel."),
         settings.length ? h("details", {}, h("summary", {}, "Parameters"), h("div", { class: "pairs" }, settings.map(([k, v]) => h("div", {}, h("span", {}, name(k)), h("span", {}, name(v)))))) : null);
     });
   }

@@ -36,6 +36,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ..kernels.gram import row_blocks
+from .lapack import cholesky, cholesky_solve, eigen
 
 EIGENVALUE_DIGITS = 1e-8  # smallest strength / largest eigenvalue for which eigenvalues of A'A keep 8 digits
 
@@ -79,13 +80,11 @@ class Spectrum:
 def symmetric_eigen(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues and vectors of a symmetric matrix, which is overwritten."""
     try:
-        # .T: Fortran order, no copy; the vectors take the place of K
-        w, Q = linalg.eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
+        return eigen(np.ascontiguousarray(K))
     except linalg.LinAlgError as error:
         raise ValueError(
             f"The eigenvalues of the kernel matrix were not found ({error}): scale the features."
         ) from error
-    return w, Q
 
 
 def spectrum_of_kernel(K: np.ndarray, weight: np.ndarray, machine: Machine) -> Spectrum:
@@ -117,7 +116,7 @@ def spectrum_of_features(Phi: Any, weight: np.ndarray, machine: Machine, smalles
     gram = dense(A.T @ A) if n >= N else dense(A @ A.T)
     largest = float(np.linalg.norm(gram, np.inf))
     if smallest >= EIGENVALUE_DIGITS * largest:
-        lam, W = symmetric_eigen(np.ascontiguousarray(gram))
+        lam, W = symmetric_eigen(gram)
         kept = lam > 1e-14 * max(lam[-1], 1e-300)
         lam, W = lam[kept], W[:, kept]
         sv = np.sqrt(lam)
@@ -205,7 +204,8 @@ class RidgePath:
             v = U @ (e * self.tq) + self.q_rest[rows]
             G = _held_out_block(U, e, self.spectrum.complete)
             G -= np.outer(v, v / den)
-            t = linalg.solve(G, u, assume_a="pos", overwrite_a=True, check_finite=False)
+            cholesky(G)
+            t = cholesky_solve(G, u)
             residual = residual - np.einsum("ij,ij->j", u, t)
             factor = self._write(out, rows, u, t, residual, part)
             # the machine without the fold: the same system with y~ - t on the fold

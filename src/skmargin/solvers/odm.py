@@ -13,12 +13,15 @@ with equality where r_i is the closest rival.  So::
 
     W = argmin of T with mu = 0 (convex)
     repeat  r_i = closest rival under W
-            W = dual block ascent on Q from the last duals, until Q - D <= max(RHO (T_old - D), FLOOR tol Q)
+            W = argmin of Q from the last duals, until Q - D <= max(RHO (T_old - D), FLOOR tol Q)
             stop if T_old - D <= tol T_old      (the old W minimises its own majoriser)
 
 T never rises: T(W) <= Q(W) <= T_old by the inner stopping test; a step that rounding spoils is not taken.
 Duals (_core/band_loss.hpp): alpha_il >= 0, but of any sign for the fixed rival.  Where a rival is replaced its negative
 dual is set to zero, which is feasible.
+
+This file is the outer loop; odm_linear.py and odm_kernel.py solve the inner problems, by block ascent and, where that
+is slow and the parameters are few, by Newton steps.
 
 given    rows or kernel rows, classes 0..k-1, cap, mu, theta, perhaps the state of an earlier solve
 returned the scores' parameters, T after each outer step, the certified gap of the last inner problem
@@ -34,13 +37,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
 
-from skmargin._core import _ext
-from skmargin.kernels._rows import KernelRows
-
-from .dual_blocks import ROUNDING, SINGLE_TOL, _arrays, _suitable_rows
-from .kernel_blocks import KernelState, solve_kernel
+from .dual_blocks import ROUNDING
 
 RHO, FLOOR = 0.1, 0.5  # how far an inner problem goes: this share of its possible gain, or of tol
 NO_RIVALS = np.zeros(0, np.int32)  # with mu = 0
@@ -64,11 +62,12 @@ class Machine:
         F[np.arange(len(F)), self.y] = -np.inf
         return F.argmax(axis=1).astype(np.int32)
 
-    def loss(self, F: np.ndarray) -> float:
-        """Sum of the true losses under the scores ``F`` (n, k)."""
+    def loss(self, F: np.ndarray, rivals: np.ndarray | None = None) -> float:
+        """Sum of the true losses under the scores ``F`` (n, k), or of those with ``rivals`` fixed in the upper part."""
         i = np.arange(len(F))
-        gamma = (F[i, self.y] - F[i, self.rivals(F)]).astype(np.float64)
-        low, high = np.maximum(0, 1 - self.theta - gamma), np.maximum(0, gamma - 1 - self.theta)
+        own, closest = F[i, self.y].astype(np.float64), self.rivals(F)
+        low = np.maximum(0, 1 - self.theta - own + F[i, closest])
+        high = np.maximum(0, own - F[i, closest if rivals is None else rivals] - 1 - self.theta)
         return float(self.cap @ (low * low + self.mu * high * high))
 
 
@@ -83,6 +82,9 @@ class Inner(Protocol):
 
     def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
         """Minimise Q until its gap is at most max(tol Q, share (reference - Q)); whether that was reached."""
+
+    def next_gear(self) -> Inner | None:
+        """Who goes on after a solve that did not reach its gap."""
 
     def point(self) -> Any:
         """Where the last solve ended."""
@@ -126,14 +128,25 @@ class MajorizeMinimize:
 
     def start(self, tol: float, warm: bool) -> None:
         """The solution with mu = 0, unless there is a point already."""
-        machine, inner = self.machine, self.inner
-        if machine.mu == 0 or not warm:
-            inner.solve(0.0, NO_RIVALS, tol, 0.0, 0.0, self.max_iter)
-            self.gap = inner.gap / max(inner.objective, np.finfo(float).tiny)
-        if machine.mu == 0:
+        if self.machine.mu == 0 or not warm:
+            self._solve(0.0, NO_RIVALS, tol, 0.0, 0.0)
+            self.gap = self.inner.gap / max(self.inner.objective, np.finfo(float).tiny)
+        if self.machine.mu == 0:
             self.excess = self.gap
             self.objectives.clear()
-        self._accept(inner.half_norm + machine.loss(inner.scores))
+        self._accept(self._true_objective())
+
+    def _solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float) -> bool:
+        """Solve an inner problem; a gear that cannot hands over to the next."""
+        while not self.inner.solve(mu, rivals, tol, share, reference, self.max_iter):
+            gear = self.inner.next_gear() if self.inner.n_iter < self.max_iter else None
+            if gear is None:
+                return False
+            self.inner = gear
+        return True
+
+    def _true_objective(self) -> float:
+        return self.inner.half_norm + self.machine.loss(self.inner.scores)
 
     def _accept(self, T: float) -> None:
         self.objectives.append(T)
@@ -141,22 +154,21 @@ class MajorizeMinimize:
 
     def run(self, tol: float, max_outer: int, rivals: np.ndarray | None = None) -> None:
         """Outer steps until none can gain more than the share ``tol`` of T; ``rivals`` are those of the first step."""
-        machine, inner = self.machine, self.inner
-        floor = FLOOR * tol
+        mu, floor = self.machine.mu, FLOOR * tol
         for _ in range(max_outer):
             T = self.objectives[-1]
-            if inner.n_iter >= self.max_iter or self.excess <= tol:
+            if self.inner.n_iter >= self.max_iter or self.excess <= tol:
                 return
             if rivals is not None:  # they do not majorise at the old point
-                inner.solve(machine.mu, rivals, START_TOL, 0.0, 0.0, self.max_iter)
+                self._solve(mu, rivals, START_TOL, 0.0, 0.0)
                 rivals = None
                 self.objectives.clear()
-                self._accept(inner.half_norm + machine.loss(inner.scores))
+                self._accept(self._true_objective())
                 continue
-            reached = inner.solve(machine.mu, self.closest, floor, RHO / (1 - RHO), T, self.max_iter)
-            self.gap = inner.gap / inner.objective
-            self.excess = max(0.0, (T - inner.objective + inner.gap) / T)
-            T_new = inner.half_norm + machine.loss(inner.scores)
+            reached = self._solve(mu, self.closest, floor, RHO / (1 - RHO), T)
+            self.gap = self.inner.gap / self.inner.objective
+            self.excess = max(0.0, (T - self.inner.objective + self.inner.gap) / T)
+            T_new = self._true_objective()
             if T_new <= T:
                 self._accept(T_new)
             if T_new >= T * (1 - ROUNDING):  # rounding, or the inner problem was not solved well enough
@@ -191,140 +203,6 @@ def majorize_minimize(
     else:
         loop.run(min(ROUNDING, effort.tol), effort.max_outer)
     return replace(loop.end(effort.tol), converged=True)
-
-
-@dataclass(frozen=True)
-class LinearPoint:
-    """Class vectors, intercepts and the duals they came from (CSR arrays), for the weights ``cap``."""
-
-    W: np.ndarray
-    b: np.ndarray
-    duals: tuple[np.ndarray, np.ndarray, np.ndarray]
-    multipliers: np.ndarray
-    y: np.ndarray
-    cap: np.ndarray
-
-
-class LinearInner:
-    """Inner problems of a linear machine: block ascent on float32 rows while they are exact enough."""
-
-    def __init__(self, X: Any, machine: Machine, tol: float, seed: int, start: LinearPoint | None = None) -> None:
-        self.machine, self.seed, self.n_iter = machine, seed, 0
-        self.X = X = _suitable_rows(X)
-        n, k = len(machine.y), machine.n_classes
-        self.mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() if machine.fit_intercept else None
-        small = X.size < 3e5 and not sparse.issparse(X)
-        self.dtype: Any = np.float32 if tol >= SINGLE_TOL and not small else np.float64
-        self.rows = _arrays(X, self.dtype)
-        self.duals = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
-        self.multipliers = np.zeros(k)
-        if start is not None:
-            first, rival, alpha = start.duals
-            self.duals = first, rival, alpha * np.repeat(machine.cap / start.cap, np.diff(first))
-            self.multipliers = start.multipliers
-            self._set(start.W, start.b)
-
-    def _set(self, W: np.ndarray, b: np.ndarray) -> None:
-        self.W, self.b = W, b
-        self.half_norm = 0.5 * float(np.vdot(W, W))
-        self.scores = self.X @ W.T.astype(self.X.dtype if self.dtype == np.float32 else np.float64) + b
-
-    def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
-        """See `Inner`."""
-        machine = self.machine
-        call = _ext.csr_band if sparse.issparse(self.X) else _ext.dense_band
-        while True:
-            single = self.dtype == np.float32
-            out = call(
-                *self.rows, machine.y, machine.cap, machine.n_classes, float(mu), float(machine.theta), rivals,
-                self.mean, self.multipliers, *without_stale(self.duals, rivals), float(tol),
-                max(1, max_iter - self.n_iter), single or tol <= ROUNDING, float(share), float(reference),
-                self.seed + self.n_iter,
-            )  # fmt: skip
-            self.duals, self.multipliers = out["duals"], out["multipliers"]
-            self.objective, self.gap = out["primal"], out["gap"]
-            self.n_iter += out["passes"]
-            self._set(out["W"], out["b"])
-            if out["converged"] or not single or self.n_iter >= max_iter:
-                return bool(out["converged"])
-            self.dtype, self.rows = np.float64, _arrays(self.X, np.float64)
-
-    def point(self) -> LinearPoint:
-        """Where the last solve ended."""
-        return LinearPoint(self.W, self.b, self.duals, self.multipliers, self.machine.y, self.machine.cap)
-
-
-def without_stale(
-    duals: tuple[np.ndarray, np.ndarray, np.ndarray], rivals: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Duals with the negative ones of replaced rivals at zero."""
-    start, cls, alpha = duals
-    fixed = np.repeat(rivals if len(rivals) else np.full(len(start) - 1, -1, np.int32), np.diff(start))
-    return start, cls, np.where((alpha < 0) & (cls != fixed), 0.0, alpha)
-
-
-@dataclass(frozen=True)
-class KernelPoint:
-    """Duals, intercepts and scores of the training rows, for the weights ``cap``."""
-
-    state: KernelState
-    y: np.ndarray
-    cap: np.ndarray
-
-
-class KernelInner:
-    """Inner problems of a kernel machine."""
-
-    def __init__(self, rows: KernelRows, machine: Machine, seed: int, start: KernelPoint | None = None) -> None:
-        self.rows, self.machine, self.seed, self.n_iter = rows, machine, seed, 0
-        self.state: KernelState | None = None
-        if start is not None:
-            ratio = (machine.cap / start.cap)[:, None]
-            self._set(start.state)
-            self.state = replace(start.state, alpha=ratio * start.state.alpha)
-
-    def _set(self, state: KernelState) -> None:
-        machine = self.machine
-        assert state.scores is not None
-        self.state, self.scores = state, (state.scores.T + state.b).astype(np.float64)
-        c = -state.alpha
-        c[np.arange(len(c)), machine.y] = state.alpha.sum(axis=1)
-        self.half_norm = 0.5 * float(np.vdot(c, state.scores.T))
-
-    def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
-        """See `Inner`."""
-        machine, state = self.machine, self.state
-        if state is not None:
-            alpha, stale = state.alpha, state.alpha < 0
-            if len(rivals):
-                stale[np.arange(len(rivals)), rivals] = False
-            state = replace(state, alpha=np.where(stale, 0.0, alpha))
-        state = solve_kernel(
-            self.rows, machine.y, machine.cap, machine.n_classes, "band", mu=mu, theta=machine.theta, rivals=rivals,
-            fit_intercept=machine.fit_intercept, tol=tol, share=share, reference=reference,
-            max_iter=max(1, max_iter - self.n_iter), random_state=self.seed + self.n_iter, state=state,
-        )  # fmt: skip
-        self.n_iter += state.n_iter
-        self.objective, self.gap = state.objective, state.gap * state.objective
-        self._set(state)
-        return self.gap <= max(tol * self.objective, share * (reference - self.objective))
-
-    def point(self) -> KernelPoint:
-        """Where the last solve ended."""
-        assert self.state is not None
-        return KernelPoint(self.state, self.machine.y, self.machine.cap)
-
-
-def solve_linear(X: Any, machine: Machine, effort: Effort, start: LinearPoint | None = None) -> Descent:
-    """The linear machine; ``start`` belongs to the same rows and labels."""
-    return best_of(machine, effort, False, start, lambda first: LinearInner(X, machine, effort.tol, effort.seed, first))
-
-
-def solve_kernel_machine(
-    rows: KernelRows, machine: Machine, effort: Effort, polish: bool = False, start: KernelPoint | None = None
-) -> Descent:
-    """The kernel machine; ``start`` belongs to the same rows and labels."""
-    return best_of(machine, effort, polish, start, lambda first: KernelInner(rows, machine, effort.seed, first))
 
 
 def best_of(machine: Machine, effort: Effort, polish: bool, start: Any, make: Callable[[Any], Inner]) -> Descent:

@@ -21,7 +21,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
 
-from .odm import Descent, Effort, LinearPoint, Machine
+from .odm import Descent, Effort, Machine
+from .odm_linear import LinearPoint
 
 TEMPERATURES = (0.1, 0.03, 0.01, 0.003)
 MEMORY = 20

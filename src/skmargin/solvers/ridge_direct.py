@@ -12,9 +12,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
+from scipy.linalg import LinAlgError
 from scipy.sparse.linalg import LinearOperator, cg, lsmr
 
+from .lapack import cholesky, cholesky_solve
 from .linear_system import (
     EIGENVALUE_DIGITS,
     Machine,
@@ -87,14 +89,6 @@ def solve_features(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine
     return Solution(np.asarray(A.T @ u), b, residual)
 
 
-def solutions_kernel(
-    K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
-) -> list[Solution]:
-    """Solutions for several positive strengths on a full symmetric kernel matrix, which is overwritten."""
-    path = RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine)
-    return [path.solution(s) for s in strengths]
-
-
 def solutions_features(
     Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
 ) -> list[Solution]:
@@ -120,8 +114,8 @@ def _normal_equations(A: Any, root: np.ndarray, Y: np.ndarray, machine: Machine,
         S[:N, N] = S[N, :N] = A.T @ root
         S[N, N] = root @ root + (s if machine.bias == "penalised" else 0)
         h[N] = root @ y
-    factor = linalg.cho_factor(S.T, lower=True, overwrite_a=True, check_finite=False)  # .T: Fortran order, no copy
-    r = linalg.cho_solve(factor, h, overwrite_b=True, check_finite=False)
+    cholesky(S)
+    r = cholesky_solve(S, h)
     coef, b = r[:N], r[N] if with_bias else np.zeros(y.shape[1])
     # 1 - h'r as a sum of squares (r minimises): no cancellation where the fit is nearly perfect
     rest = y - np.asarray(A @ coef) - root[:, None] * b
@@ -135,16 +129,16 @@ def _dual(
     """``(M + q q'/beta) u = y~`` with M already shifted by s; M is overwritten."""
     y = root[:, None] * Y.reshape(len(root), -1)
     try:
-        factor = linalg.cho_factor(M.T, lower=True, overwrite_a=True, check_finite=False)  # .T: no copy
-    except linalg.LinAlgError as error:
+        cholesky(M)
+    except LinAlgError as error:
         raise ValueError(
             f"The system is singular or the kernel is not positive semi-definite ({error}): use a smaller C, or a "
             "kernel that is a scalar product."
         ) from error
-    u = linalg.cho_solve(factor, y, check_finite=False)
+    u = cholesky_solve(M, y)
     b = np.zeros(y.shape[1])
     if machine.bias != "none":
-        v = linalg.cho_solve(factor, root, check_finite=False)
+        v = cholesky_solve(M, root)
         b = (v @ y) / ((machine.bias == "penalised") + root @ v)
         u -= np.outer(v, b)
     return u, b, s * np.einsum("ij,ij->j", y, u)

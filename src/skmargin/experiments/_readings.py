@@ -1,0 +1,195 @@
+"""What the numbers say, in sentences that the numbers fill."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._scores import Scores, published
+from ._tables import win_tie_loss
+
+
+def table_reading(scores: Scores) -> list[str]:
+    """How near the table is to the paper's, whether its claim holds, and which of its figures nothing here reaches."""
+    out = _agreement(scores) + _claim(scores) + _out_of_reach(scores)
+    short = [
+        f"{method} on {data} ({scores.status(data, method).partition(':')[0]})"
+        for data in scores.names
+        for method in scores.methods
+        if scores.status(data, method) not in ("ok", "not converged")
+    ]
+    if short:
+        out.append(f"Without a figure: {', '.join(short)}.")
+    stopped = [
+        method
+        for method in scores.methods
+        if any(
+            line["status"] == "not converged" for data in scores.names for line in scores.lines.get((data, method), [])
+        )
+    ]
+    if stopped:
+        out.append(
+            f"Some final fits of {_list(stopped)} stopped before their tolerance; their figures stand as they are."
+        )
+    return out
+
+
+def figure_reading(scores: Scores) -> list[str]:
+    """The same for a figure."""
+    readers = {
+        "mcodm-figure1": _classes, "mcodm-figure2": _margins, "mcodm-figure3": _times, "m3svm-figure3": _iterations,
+        "m3svm-figure4": _sweep, "m3svm-figure5": _sweep, "xu-figure2": _epochs, "abe-figures": _lines,
+    }  # fmt: skip
+    return readers[scores.experiment.name](scores)
+
+
+def _agreement(scores: Scores) -> list[str]:
+    paper, means = published(scores.experiment.name), scores.means()
+    differences: dict[str, list[float]] = {"rivals": [], "reference": []}
+    largest = ("", "", 0.0)
+    for i, data in enumerate(scores.names):
+        for j, method in enumerate(scores.methods):
+            if (data, method) in paper and np.isfinite(means[i, j]):
+                d = 100 * means[i, j] - paper[data, method][0]
+                differences["reference" if method == scores.experiment.reference else "rivals"].append(d)
+                if abs(d) > abs(largest[2]):
+                    largest = (data, method, d)
+    every = differences["rivals"] + differences["reference"]
+    if not every:
+        return []
+    near = sum(abs(d) <= 2 for d in every)
+    words = [
+        f"**Distance from the paper.** {near} of {len(every)} figures lie within two points of the paper's; the "
+        f"largest difference is {largest[2]:+.1f} ({largest[1]} on {largest[0]})."
+    ]
+    if differences["rivals"] and differences["reference"]:
+        words.append(
+            f"On average {scores.experiment.reference} is {np.mean(differences['reference']):+.1f} points from its "
+            f"published figure, the others {np.mean(differences['rivals']):+.1f}."
+        )
+    return [" ".join(words)]
+
+
+def _claim(scores: Scores) -> list[str]:
+    reference = scores.experiment.reference
+    if reference not in scores.methods:
+        return []
+    means, paper = scores.means(), published(scores.experiment.name)
+    at = scores.methods.index(reference)
+    best = int(np.sum(np.isclose(means[:, at], np.nanmax(np.where(np.isfinite(means), means, -1), axis=1))))
+    text = f"**Who is first.** {reference} has the best mean on {best} of {len(means)} data sets here"
+    theirs = [
+        data
+        for data in scores.names
+        if (data, reference) in paper
+        and all(paper[data, reference][0] >= paper[data, m][0] for m in scores.methods if (data, m) in paper)
+    ]
+    known = sum((data, reference) in paper for data in scores.names)
+    if known:
+        text += f", on {len(theirs)} of {known} of the same sets in the paper"
+    counts = {method: win_tie_loss(scores, method) for method in scores.methods if method != reference}
+    text += "; win/tie/loss against " + ", ".join(f"{m} {w}/{t}/{l}" for m, (w, t, l) in counts.items()) + "."
+    gaps = {m: 100 * np.nanmean(means[:, at] - means[:, j]) for j, m in enumerate(scores.methods) if j != at}
+    text += " Mean difference in points: " + ", ".join(f"{m} {gap:+.1f}" for m, gap in gaps.items()) + "."
+    return [text]
+
+
+def _out_of_reach(scores: Scores) -> list[str]:
+    """Published figures of the reference above everything measured here, by two points and two deviations."""
+    paper, means, found = published(scores.experiment.name), scores.means(), []
+    for i, data in enumerate(scores.names):
+        value = paper.get((data, scores.experiment.reference))
+        if value is None or not np.isfinite(means[i]).any():
+            continue
+        j = int(np.nanargmax(means[i]))
+        spread = 100 * np.std(list(scores.values(data, scores.methods[j]).values()))
+        if value[0] - 100 * means[i, j] > max(2.0, 2 * spread):
+            found.append(
+                f"{data} ({value[0]:.1f} there; the best here is {scores.methods[j]} with {100 * means[i, j]:.1f})"
+            )
+    if not found:
+        return []
+    return [f"**Not reached by any method here:** {'; '.join(found)}."]
+
+
+def _classes(scores: Scores) -> list[str]:
+    means, reference = scores.means(), scores.experiment.reference
+    at, out = scores.methods.index(reference), []
+    rivals = np.delete(means, at, axis=1)
+    ahead = 100 * (means[:, at] - np.nanmax(rivals, axis=1))
+    out.append(
+        f"From {scores.names[0]} ({100 * means[0, at]:.1f} %) to {scores.names[-1]} ({100 * means[-1, at]:.1f} %) "
+        f"{reference} lies between {ahead.min():+.1f} and {ahead.max():+.1f} points from its best rival. "
+        + ("The drop of the rivals alone, which the paper shows, is not seen here." if ahead.max() < 2 else "")
+    )
+    return out
+
+
+def _margins(scores: Scores) -> list[str]:
+    variance, negative = scores.means("margin variance"), scores.means("negative margins")
+    words = ", ".join(
+        f"{m}: variance {np.nanmean(variance[:, j]):.2f}, {100 * np.nanmean(negative[:, j]):.1f} % not positive"
+        for j, m in enumerate(scores.methods)
+    )
+    sharpest = scores.methods[int(np.nanargmin(np.nanmean(variance, axis=0)))]
+    return [
+        f"Mean over the panels, in units of the mean absolute margin: {words}. {sharpest} has the sharpest margins."
+    ]
+
+
+def _times(scores: Scores) -> list[str]:
+    fit = scores.means("fit")
+    at = scores.methods.index(scores.experiment.reference)
+    words = []
+    for j, method in enumerate(scores.methods):
+        if j != at:
+            ratio = np.exp(np.nanmean(np.log(fit[:, j] / fit[:, at])))
+            words.append(f"{method} {ratio:.2f}")
+    return [
+        f"Geometric mean of the time of a whole fit over that of {scores.experiment.reference}: {', '.join(words)}."
+    ]
+
+
+def _iterations(scores: Scores) -> list[str]:
+    words = []
+    for name in scores.names:
+        x, adam = scores.curve(name, "Adam", "objective")
+        n, exact = scores.curve(name, "exact", "objective")
+        if len(adam) and len(exact):
+            words.append(
+                f"{name}: Adam is {100 * (adam[-1] / exact[-1] - 1):+.2g} % above the exact optimum after "
+                f"{x[-1]:.0f} epochs (exact solver: at most {n[-1]:.0f} iterations)"
+            )
+    return ["; ".join(words) + "."]
+
+
+def _sweep(scores: Scores) -> list[str]:
+    (method,) = scores.methods
+    (parameter,) = scores.experiment.methods[0].grid
+    words = []
+    for name in scores.names:
+        x, accuracy = scores.curve(name, method)
+        words.append(
+            f"{name} {x[accuracy.argmax()]:g} (from {100 * accuracy.min():.1f} to {100 * accuracy.max():.1f} %)"
+        )
+    return [f"Best {parameter} and range of the accuracy: {', '.join(words)}."]
+
+
+def _epochs(scores: Scores) -> list[str]:
+    words = []
+    for name in scores.names:
+        ends = {method: scores.curve(name, method, "suboptimality")[1] for method in scores.methods}
+        words.append(f"{name} " + ", ".join(f"{m} {v[-1]:.1e}" for m, v in ends.items() if len(v)))
+    return [f"Relative suboptimality after the last epoch: {'; '.join(words)}."]
+
+
+def _lines(scores: Scores) -> list[str]:
+    paper, words = published("abe-figures"), []
+    for method in scores.methods:
+        for C, accuracy in zip(*scores.curve(scores.names[0], method), strict=True):
+            there = paper[f"iris, C = {C:g}", method][0]
+            words.append(f"{method}, C = {C:g}: {100 * accuracy:.0f} % (paper {there:.0f} %)")
+    return ["Accuracy on the 50 test rows: " + "; ".join(words) + "."]
+
+
+def _list(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

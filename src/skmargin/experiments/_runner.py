@@ -1,0 +1,263 @@
+"""Runs tasks on processes, each with a time limit, and keeps every finished one in a file that can be continued.
+
+The file is tidy: one line for each number, with all that tells it apart.  The lines of a task are written by one call
+at the end of the file, so an interrupted run, or two runs at once, leave whole tasks only.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import multiprocessing
+import os
+import platform
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from threadpoolctl import threadpool_limits
+
+import skmargin
+
+from ._data import divide, is_here, load
+from ._spec import Source, Task
+
+COLUMNS = (
+    "experiment", "run", "data", "method", "split", "settings", "quantity", "x", "value", "fit_seconds",
+    "predict_seconds", "search_seconds", "params", "status", "n_train", "n_test", "n_features", "n_classes", "versions",
+)  # fmt: skip
+KEY = COLUMNS[:6]
+OVER_BUDGET = 77  # exit code of a process that used up its time
+PATIENCE = 20  # times the budget that a process may take by the clock
+TIMES = ("fit_seconds", "predict_seconds", "search_seconds")
+Result = dict[str, str]
+
+
+def read_results(path: str | os.PathLike[str]) -> list[Result]:
+    """The lines of a results file, the unfinished end of an interrupted write left out; none if there is no file."""
+    path = Path(path)
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    return list(csv.DictReader(io.StringIO(whole, newline="")))
+
+
+def pending(
+    tasks: Iterable[Task], results: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None
+) -> tuple[list[Task], list[Source]]:
+    """The tasks that the results file does not hold yet, and the data sets that are missing, whose tasks are left out.
+
+    Tasks that failed are tried again, those out of budget are not.
+
+    Examples
+    --------
+    >>> from skmargin.experiments import choose, pending
+    >>> tasks, missing = pending(choose("xu-table2")[0].tasks(), "no-such-file.csv")
+    >>> sorted({task.row.data.name for task in tasks}), len(missing)
+    (['iris'], 5)
+    """
+    lines = read_results(results)
+    done = {tuple(line[name] for name in KEY) for line in lines if not line["status"].startswith("failed")}
+    here: dict[Source, bool] = {}
+    left = []
+    for task in tasks:
+        source = task.row.data
+        if source not in here:
+            here[source] = is_here(source, folder)
+        if here[source] and task.key not in done:
+            left.append(task)
+    return left, [source for source, there in here.items() if not there]
+
+
+def run(
+    tasks: Sequence[Task],
+    results: str | os.PathLike[str],
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    n_jobs: int = 1,
+) -> Iterator[tuple[Task, str]]:
+    """Do tasks; yields each with its outcome when it is in the results file.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        From `pending`.
+    results : path
+        CSV file that results are appended to.
+    folder : path, default=None
+        Where the data files are.
+    n_jobs : int, default=1
+        Number of processes, each with one BLAS thread.
+
+    Yields
+    ------
+    task : Task
+        That is done.
+    outcome : str
+        "ok", "not converged", "out of budget", "left out" or "failed: ...".
+    """
+    path = Path(results)
+    _mend(path)
+    workers = [_Worker(folder) for _ in range(min(n_jobs, len(tasks)))]
+    try:
+        waiting = iter(tasks)
+        busy = {worker: task for worker, task in zip(workers, waiting, strict=False)}  # noqa: C416
+        for worker, task in busy.items():
+            worker.start(task)
+        while busy:
+            for worker in _ready(list(busy)):
+                task = busy.pop(worker)
+                records = worker.finish()
+                _append(path, task, records)
+                following = next(waiting, None)
+                if following is not None:
+                    busy[worker] = following
+                    worker.start(following)
+                yield task, records[0].get("status", "ok")
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+class _Worker:
+    """A process that does one task at a time and is replaced when a task exceeds its budget."""
+
+    def __init__(self, folder: Any) -> None:
+        self._folder = folder
+        self._launch()
+
+    def _launch(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, self._folder), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def start(self, task: Task) -> None:
+        # The process watches its own processor time; this is for one that hangs.
+        self.deadline = time.monotonic() + PATIENCE * task.row.protocol.budget
+        self.connection.send(task)
+
+    def finish(self) -> list[dict[str, Any]]:
+        if self.connection.poll():
+            try:
+                records: list[dict[str, Any]] = self.connection.recv()
+                return records
+            except EOFError:
+                self._process.join()
+                over = self._process.exitcode == OVER_BUDGET
+                outcome = "out of budget" if over else f"failed: the process ended ({self._process.exitcode})"
+        else:
+            outcome = "out of budget"
+        self.stop()
+        self._launch()
+        return [{"quantity": "nothing", "status": outcome}]
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self.connection.close()
+
+
+def _ready(busy: list[_Worker]) -> list[_Worker]:
+    """Workers that answered or are past their deadline; waits for the first."""
+    while True:
+        answered = wait([worker.connection for worker in busy], timeout=0.25)
+        now = time.monotonic()
+        found = [worker for worker in busy if worker.connection in answered or now > worker.deadline]
+        if found:
+            return found
+
+
+def _serve(connection: Connection, folder: Any) -> None:
+    """Life of a process: tasks in, records out; the data set of the last task is kept."""
+    loaded: tuple[Source | None, Any] = (None, None)
+    watch = _Watch()
+    watch.start()
+    with threadpool_limits(limits=1):
+        while True:
+            try:
+                task = connection.recv()
+            except (EOFError, KeyboardInterrupt):
+                return
+            try:
+                if loaded[0] != task.row.data:
+                    loaded = (task.row.data, load(task.row.data, folder))
+                watch.limit = time.process_time() + task.row.protocol.budget
+                records = compute(task, *loaded[1])
+            except KeyboardInterrupt:
+                return
+            except Exception as error:  # one method that cannot cope must not cost the others their results
+                records = [{"quantity": "nothing", "status": f"failed: {type(error).__name__}: {error}"}]
+            watch.limit = math.inf
+            connection.send(records)
+
+
+class _Watch(threading.Thread):
+    """Ends the process when it has used more processor time than ``limit``; a busy machine costs no result."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.limit = math.inf
+
+    def run(self) -> None:
+        while time.process_time() < self.limit:
+            time.sleep(0.2)
+        os._exit(OVER_BUDGET)
+
+
+def compute(task: Task, X: Any, y: np.ndarray, n_train: int) -> list[dict[str, Any]]:
+    """The records of one task, for rows, labels and the number of training rows of the files."""
+    protocol, n_classes = task.row.protocol, int(y.max()) + 1
+    train, test = divide(protocol, y, n_train, task.split)
+    size = {"n_train": len(train), "n_test": len(test), "n_features": X.shape[1], "n_classes": n_classes}
+    if n_classes > task.experiment.max_classes.get(task.method.name, n_classes):
+        return [{"quantity": "nothing", "status": "left out", **size}]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        records = task.experiment.measure(task.method, protocol, task.row.data.scale, X, y, train, test, task.split)
+    return [{"status": "ok", **size, **record} for record in records]
+
+
+def versions() -> str:
+    """What the numbers were made with."""
+    packages = {"skmargin": skmargin, "scikit-learn": sklearn, "numpy": np}
+    words = [f"{name} {package.__version__}" for name, package in packages.items()]
+    return "; ".join([*words, f"python {platform.python_version()}"])
+
+
+def _append(path: Path, task: Task, records: list[dict[str, Any]]) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", restval="")
+    if not path.exists() or path.stat().st_size == 0:
+        writer.writeheader()
+    common = dict(zip(KEY, task.key, strict=True)) | {"versions": versions()}
+    for record in records:
+        rounded = {name: f"{value:.3g}" if name in TIMES else value for name, value in record.items()}
+        rounded |= {name: f"{record[name]:.6g}" for name in ("x", "value") if name in record}
+        writer.writerow({**common, **rounded, "status": str(record.get("status", "ok")).replace("\n", " ")[:200]})
+    with open(path, "ab") as file:
+        file.write(text.getvalue().encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _mend(path: Path) -> None:
+    """Cut the unfinished line of an interrupted write, and what else its task may have written."""
+    if not path.exists():
+        return
+    lines = path.read_bytes().splitlines(keepends=True)
+    if not lines or lines[-1].endswith(b"\n"):
+        return
+    task = lines[-2].split(b",")[:6] if len(lines) > 1 else None
+    while len(lines) > 1 and (not lines[-1].endswith(b"\n") or lines[-1].split(b",")[:6] == task):
+        lines.pop()
+    os.truncate(path, sum(map(len, lines)) if lines[-1].endswith(b"\n") else 0)

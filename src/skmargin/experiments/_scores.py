@@ -1,0 +1,114 @@
+"""The results of one experiment, arranged for reading."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+import numpy as np
+
+from ._runner import KEY, Result
+from ._spec import Experiment, Row
+
+Cell = tuple[str, str]  # data, method
+
+
+@dataclass
+class Scores:
+    """What came out of one experiment.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        Which.
+    run : {"full", "quick"}
+        Which of its protocols.
+    lines : dict
+        Lines of the results file for each data set and method, those of the present description only.
+    rows : list of Row
+        The rows that have results.
+    missing : list of Row
+        The rows that have none.
+    """
+
+    experiment: Experiment
+    run: str
+    lines: dict[Cell, list[Result]] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    missing: list[Row] = field(default_factory=list)
+
+    @property
+    def methods(self) -> list[str]:
+        """Names of the methods."""
+        return [method.name for method in self.experiment.methods]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the data sets with results."""
+        return [row.data.name for row in self.rows]
+
+    def status(self, data: str, method: str) -> str:
+        """The worst that happened: "ok", "not converged", "out of budget", "left out", "failed: ..."."""
+        found = [line["status"] for line in self.lines.get((data, method), [])]
+        return next((status for status in found if status not in ("ok", "not converged")), found[0] if found else "")
+
+    def values(self, data: str, method: str, quantity: str = "accuracy") -> dict[int, float]:
+        """Value of each division."""
+        lines = self.lines.get((data, method), [])
+        return {int(line["split"]): float(line["value"]) for line in lines if line["quantity"] == quantity}
+
+    def curve(self, data: str, method: str, quantity: str = "accuracy") -> tuple[np.ndarray, np.ndarray]:
+        """Values of x, and the mean over the divisions at each."""
+        sums: dict[float, list[float]] = {}
+        for line in self.lines.get((data, method), []):
+            if line["quantity"] == quantity and line["x"]:
+                sums.setdefault(float(line["x"]), []).append(float(line["value"]))
+        xs = sorted(sums)
+        return np.array(xs), np.array([np.mean(sums[x]) for x in xs])
+
+    def seconds(self, data: str, method: str, name: str) -> float:
+        """Mean of one of the times; nan where there is none."""
+        found = [float(line[name]) for line in self.lines.get((data, method), []) if line[name]]
+        return float(np.mean(found)) if found else float("nan")
+
+    def means(self, quantity: str = "accuracy") -> np.ndarray:
+        """Mean over the divisions, ``(data sets, methods)``; nan where a method did not finish."""
+        table = np.full((len(self.rows), len(self.methods)), np.nan)
+        for i, data in enumerate(self.names):
+            for j, method in enumerate(self.methods):
+                found = self.values(data, method, quantity)
+                if found and self.status(data, method) in ("ok", "not converged"):
+                    table[i, j] = np.mean(list(found.values()))
+        return table
+
+
+def scores(experiment: Experiment, results: Sequence[Result], run: str = "full") -> Scores:
+    """Arrange the lines of a results file that belong to an experiment as it is described now."""
+    wanted = {task.key for task in experiment.tasks(run == "quick")}
+    out = Scores(experiment, run)
+    latest: dict[tuple[str, ...], list[Result]] = {}
+    for line in results:
+        key = tuple(line[name] for name in KEY)
+        if key in wanted:
+            before = latest.setdefault(key, [])
+            if before and before[-1]["status"].startswith("failed"):  # tried again
+                before.clear()
+            before.append(line)
+    for lines in latest.values():
+        out.lines.setdefault((lines[0]["data"], lines[0]["method"]), []).extend(lines)
+    for row in experiment.quick if run == "quick" else experiment.rows:
+        here = any((row.data.name, method) in out.lines for method in out.methods)
+        (out.rows if here else out.missing).append(row)
+    return out
+
+
+def published(experiment: str) -> dict[Cell, tuple[float, float | None]]:
+    """The paper's figures, in per cent: mean and, where it is given, standard deviation."""
+    text = files(__package__).joinpath("papers", "figures.csv").read_text(encoding="utf-8")
+    return {
+        (line["data"], line["method"]): (float(line["mean"]), float(line["deviation"]) if line["deviation"] else None)
+        for line in csv.DictReader(text.splitlines())
+        if line["experiment"] == experiment
+    }

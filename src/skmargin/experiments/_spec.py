@@ -1,0 +1,207 @@
+"""The words in which an experiment is described: data, protocol, rows, methods, measure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..comparison import Model
+
+SUFFIXES = ("", ".svm", ".txt", ".scale")
+COMPRESSED = ("", ".bz2", ".xz", ".gz")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the rows of a data set are, and what is done to them before anything is fitted.
+
+    Parameters
+    ----------
+    name : str
+        As in the paper; also the built-in name, or the key in ``raetsch.npz`` with ``raetsch=True``.
+    files : tuple of tuples of str
+        One tuple for each file (training part, test part), each with the names it may have without ending: those of
+        the LIBSVM page among them.  Empty for a built-in set.
+    n_features : int or None
+        Width, where the files do not say it.
+    scale : {"unit", "unit / sqrt(m)", "none"}
+        "unit" maps every feature to [0, 1], learnt on the training rows (sparse rows: divided by the largest absolute
+        value); "unit / sqrt(m)" divides by the root of the number of features besides, which makes the RBF kernel that
+        of Abe.
+    classes : tuple of int or None
+        Labels that stay; None keeps all.
+    n_classes : int or None
+        Number of classes that stay, in their order; None keeps all.
+    rows : int or None
+        Number of rows that stay, drawn at random with a fixed seed; None keeps all.
+    raetsch : bool
+        Whether the set is one of Rätsch's collection.
+    note : str
+        What differs from the paper's data.
+    """
+
+    name: str
+    files: tuple[tuple[str, ...], ...] = ()
+    n_features: int | None = None
+    scale: str = "unit"
+    classes: tuple[int, ...] | None = None
+    n_classes: int | None = None
+    rows: int | None = None
+    raetsch: bool = False
+    note: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """The files that a user must have, in words."""
+        if self.raetsch:
+            return f"raetsch.npz with the arrays {self.name.replace(' ', '_')}_X and _y"
+        return " and ".join(" or ".join(names) for names in self.files)
+
+
+@dataclass(frozen=True)
+class Split:
+    """How rows are divided: "holdout" (share or number of test rows), "kfold", "given" (the parts of the files)."""
+
+    kind: str = "holdout"
+    test: float = 0.2
+    train: int | None = None
+
+    def __str__(self) -> str:
+        if self.kind == "kfold":
+            return "5-fold cross-validation"
+        if self.kind == "given":
+            return "the given training and test part"
+        if self.train is not None:
+            return f"{self.train} training and {self.test:g} test rows"
+        return f"{100 * (1 - self.test):.0f} % training, {100 * self.test:.0f} % test"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What is done with one data set.
+
+    Parameters
+    ----------
+    split : Split
+        Division into training and test rows.
+    repeats : int
+        Number of divisions; with "kfold" five of them make one round.
+    folds : int
+        Folds of the cross-validation that chooses parameters.
+    values : tuple of two ints or None
+        At most so many values of a grid's first parameter, and of each other one; None takes the whole grid.
+    rows, test_rows : int or None
+        At most so many training and test rows.
+    budget : float
+        Seconds of the processor for one task; one that needs more is given up and reported so.
+    """
+
+    split: Split = field(default_factory=Split)
+    repeats: int = 10
+    folds: int = 3
+    values: tuple[int, int] | None = None
+    rows: int | None = None
+    test_rows: int | None = None
+    budget: float = 120.0
+
+    def __str__(self) -> str:
+        words = [f"{self.repeats} x {self.split}", f"{self.folds}-fold selection"]
+        if self.values is not None:
+            words.append(f"at most {self.values[0]} values of the first parameter, {self.values[1]} of the others")
+        if self.rows is not None:
+            words.append(f"at most {self.rows} training rows")
+        return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table."""
+
+    data: Source
+    protocol: Protocol
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of a paper.
+
+    Parameters
+    ----------
+    name : str
+        By which it is asked for.
+    title : str
+        What the paper calls it.
+    paper : str
+        Short name of the paper: a page holds all of its experiments.
+    rows : tuple of Row
+        Data sets and protocols.
+    quick : tuple of Row
+        The same on built-in data, small enough for every change to be tested.
+    methods : tuple of Model
+        Who takes part.
+    measure : callable
+        What a task does; see `skmargin.experiments._measures`.
+    reference : str
+        The method that the others are compared with.
+    statistic : {"paired", "welch"}
+        The t-test that decides between win, tie and loss.
+    protocol : str
+        The paper's own protocol, in words.
+    max_classes : dict
+        Methods that are left out above a number of classes.
+    """
+
+    name: str
+    title: str
+    paper: str
+    rows: tuple[Row, ...]
+    quick: tuple[Row, ...]
+    methods: tuple[Model, ...]
+    measure: Callable[..., list[dict[str, Any]]]
+    reference: str = ""
+    statistic: str = "paired"
+    protocol: str = ""
+    max_classes: dict[str, int] = field(default_factory=dict)
+
+    def tasks(self, quick: bool = False) -> Iterator[Task]:
+        """All tasks, one data set after the other."""
+        for row in self.quick if quick else self.rows:
+            for split in range(row.protocol.repeats):
+                for method in self.methods:
+                    yield Task(self, row, method, split, quick)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One method on one division of one data set."""
+
+    experiment: Experiment
+    row: Row
+    method: Model
+    split: int
+    quick: bool
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str, str]:
+        """What tells tasks apart in the results; the last part changes with everything that changes the numbers."""
+        data, protocol = replace(self.row.data, note=""), replace(self.row.protocol, repeats=0, budget=0.0)
+        words = (
+            f"{data!r} {protocol!r} {self.method.estimator!r} {self.method.grid!r} {self.experiment.measure.__name__}"
+        )
+        digest = hashlib.sha256(words.encode()).hexdigest()[:8]
+        run = "quick" if self.quick else "full"
+        return self.experiment.name, run, self.row.data.name, self.method.name, str(self.split), digest
+
+
+def thin(grid: dict[str, tuple[Any, ...]], values: tuple[int, int] | None) -> dict[str, list[Any]]:
+    """At most ``values[0]`` of the first parameter's values and ``values[1]`` of the others', evenly spread."""
+    out = {}
+    for i, (name, full) in enumerate(grid.items()):
+        n = len(full) if values is None else min(len(full), values[min(i, 1)])
+        chosen = range(n) if n == len(full) else np.rint(np.linspace(0, len(full) - 1, n + 2)[1:-1]).astype(int)
+        out[name] = [full[j] for j in chosen]
+    return out

@@ -1,0 +1,115 @@
+"""LAPACK on matrices that are overwritten, with the interpreter lock released: threads really run side by side.
+
+SciPy's own wrappers hold the lock during the call.  Here its routines are called through the addresses that it
+publishes (``scipy.linalg.cython_lapack``); ctypes releases the lock.  Matrices are symmetric and C contiguous: LAPACK
+sees the transposed one, which is the same, so that nothing is copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cython_lapack
+
+_capsule = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule.restype, _capsule.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_name_of = ctypes.pythonapi.PyCapsule_GetName
+_name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+
+BLOCK = 64  # columns that LAPACK handles together
+FEW = 16  # vectors for which that does not pay
+
+
+@cache
+def _routine(name: str, n_arguments: int) -> Any:
+    capsule = cython_lapack.__pyx_capi__[name]
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(_capsule(capsule, _name_of(capsule)))
+
+
+def _call(name: str, *arguments: Any) -> int:
+    """Call a routine; letters, numbers and arrays become pointers, and ``info`` is added and returned."""
+    info = ctypes.c_int(0)
+    held: list[Any] = []  # what the pointers point to
+    for value in arguments:
+        if isinstance(value, np.ndarray):
+            held.append(value)
+        elif isinstance(value, str):
+            held.append(ctypes.c_char(value.encode()))
+        else:
+            held.append(ctypes.c_int(value))
+    pointers = [value.ctypes.data if isinstance(value, np.ndarray) else ctypes.addressof(value) for value in held]
+    _routine(name, len(pointers) + 1)(*pointers, ctypes.addressof(info))
+    return info.value
+
+
+def _letter(A: np.ndarray) -> str:
+    """The letter of the number type; anything but a C contiguous matrix of floats has no business here."""
+    if not (A.flags.c_contiguous and A.flags.writeable):
+        raise ValueError("The matrix must be C contiguous and writeable.")
+    return {"f": "s", "d": "d"}[A.dtype.char]
+
+
+def eigen(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues (rising) and eigenvectors (columns) of a symmetric matrix; the vectors take its place.
+
+    Divide and conquer, whose work is two matrices; ``syevr`` needs one, but its single precision vectors are far from
+    orthogonal.
+    """
+    letter, n = _letter(A), len(A)
+    w = np.empty(n, A.dtype)
+    work, iwork = np.empty(1, A.dtype), np.empty(1, np.intc)
+    sizes = (-1, -1)
+    for _ in range(2):  # the first call asks for the sizes
+        info = _call(f"{letter}syevd", "V", "L", n, A, n, w, work, sizes[0], iwork, sizes[1])
+        sizes = int(work[0]), int(iwork[0])
+        work, iwork = np.empty(sizes[0], A.dtype), np.empty(sizes[1], np.intc)
+    if info:
+        raise LinAlgError(f"syevd ended with info={info}")
+    return w, A.T
+
+
+class Tridiagonal:
+    """``A = H T H'`` with orthogonal H and tridiagonal T (``diagonal``, ``beside``); H takes the place of A.
+
+    A third of the time of the eigenvectors, and shifted systems with T cost next to nothing.
+    """
+
+    def __init__(self, A: np.ndarray) -> None:
+        letter, n = _letter(A), len(A)
+        self.diagonal, self.beside = np.empty(n, A.dtype), np.empty(max(n - 1, 0), A.dtype)
+        self._reflectors, self._factors = A, np.empty(max(n - 1, 1), A.dtype)
+        self._names = f"{letter}sytrd", f"{letter}ormtr"
+        work = np.empty(BLOCK * n, A.dtype)
+        _call(self._names[0], "L", n, A, n, self.diagonal, self.beside, self._factors, work, len(work))
+
+    def to(self, X: np.ndarray) -> np.ndarray:
+        """``H'X``."""
+        return self._apply("T", X)
+
+    def back(self, X: np.ndarray) -> np.ndarray:
+        """``H X``."""
+        return self._apply("N", X)
+
+    def _apply(self, transposed: str, X: np.ndarray) -> np.ndarray:
+        A, (n, m) = self._reflectors, X.shape
+        out = np.array(X.T, A.dtype, order="C")  # C order of X' is LAPACK's order of X
+        work = np.empty(m if m < FEW else BLOCK * (m + BLOCK + 1), A.dtype)  # no room: one reflector after the other
+        _call(self._names[1], "L", "L", transposed, n, m, A, n, self._factors, out, n, work, len(work))
+        return out.T
+
+
+def cholesky(A: np.ndarray) -> None:
+    """Replace one triangle of a symmetric matrix by its Cholesky factor."""
+    info = _call(f"{_letter(A)}potrf", "L", len(A), A, len(A))
+    if info:
+        raise LinAlgError(f"the leading minor of order {info} is not positive")
+
+
+def cholesky_solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Solve ``A X = B`` with A from `cholesky`; B has one or two dimensions."""
+    X = np.array(B.T, A.dtype, order="C", ndmin=2)
+    _call(f"{_letter(A)}potrs", "L", len(A), len(X), A, len(A), X, len(A))
+    return X[0] if B.ndim == 1 else X.T

@@ -1,0 +1,159 @@
+"""Inner problems of the kernel optimal margin distribution machine (odm.py), by two gears.
+
+`KernelInner`   block ascent on a growing working set (kernel_blocks.py)
+`FactorInner`   the linear machine on the rows of a factor R of the kernel matrix, K = R R', by Newton steps: few rows
+                or a kernel matrix of low rank, where block ascent crawls
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg.lapack import dpstrf
+
+from skmargin.kernels._rows import KernelRows
+
+from .kernel_blocks import KernelState, coefficients, solve_kernel
+from .odm import Descent, Effort, Machine, best_of
+from .odm_linear import NEWTON_PARAMETERS, LinearPoint, NewtonInner
+
+PATIENCE = 300  # passes over working sets after which a small kernel matrix is factored
+FACTOR_ROWS, FACTOR_BYTES = 2000, 64  # largest such matrix; memory for each of its numbers
+LOST = 1e-11  # error of a factor, relative to the largest number of its matrix
+
+
+@dataclass(frozen=True)
+class KernelPoint:
+    """Duals, intercepts and scores of the training rows, for the weights ``cap``."""
+
+    state: KernelState
+    y: np.ndarray
+    cap: np.ndarray
+
+
+class KernelInner:
+    """Block ascent."""
+
+    def __init__(self, rows: KernelRows, machine: Machine, seed: int, start: KernelPoint | None = None) -> None:
+        self.rows, self.machine, self.seed, self.n_iter = rows, machine, seed, 0
+        small = rows.n <= min(FACTOR_ROWS, np.sqrt(rows.cache_size * 2**20 / FACTOR_BYTES))
+        self.patience = PATIENCE if small else None
+        self.state: KernelState | None = None
+        if start is not None:
+            ratio = (machine.cap / start.cap)[:, None]
+            self._set(start.state)
+            self.state = replace(start.state, alpha=ratio * start.state.alpha)
+
+    def _set(self, state: KernelState) -> None:
+        machine = self.machine
+        assert state.scores is not None
+        self.state, self.scores = state, (state.scores.T + state.b).astype(np.float64)
+        self.half_norm = 0.5 * float(np.vdot(coefficients(state.alpha, machine.y), state.scores.T))
+
+    def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
+        """See `Inner`."""
+        machine, state = self.machine, self.state
+        if state is not None:
+            alpha, stale = state.alpha, state.alpha < 0
+            if len(rivals):
+                stale[np.arange(len(rivals)), rivals] = False
+            state = replace(state, alpha=np.where(stale, 0.0, alpha))
+        last = max_iter if self.patience is None else min(max_iter, self.patience)
+        state = solve_kernel(
+            self.rows, machine.y, machine.cap, machine.n_classes, "band", mu=mu, theta=machine.theta, rivals=rivals,
+            fit_intercept=machine.fit_intercept, tol=tol, share=share, reference=reference,
+            max_iter=max(1, last - self.n_iter), random_state=self.seed + self.n_iter, state=state,
+        )  # fmt: skip
+        self.n_iter += state.n_iter
+        self.objective, self.gap = state.objective, state.gap * state.objective
+        self._set(state)
+        return self.gap <= max(tol * self.objective, share * (reference - self.objective))
+
+    def next_gear(self) -> KernelInner | FactorInner | None:
+        """Newton steps if the factor is small enough for them; if not, block ascent goes on without a limit."""
+        if self.patience is None:
+            return None
+        self.patience = None
+        if self.rows.dtype == np.float32:
+            self.rows.promote()
+        K = self.rows.square(np.arange(self.rows.n))[:, : self.rows.n]
+        R = factor(K, NEWTON_PARAMETERS // self.machine.n_classes)
+        if R is None:
+            return self
+        assert self.state is not None
+        gear = FactorInner(R, self.machine, self.seed, self.state)
+        gear.n_iter = self.n_iter
+        return gear
+
+    def point(self) -> KernelPoint:
+        """Where the last solve ended."""
+        assert self.state is not None
+        return KernelPoint(self.state, self.machine.y, self.machine.cap)
+
+
+def factor(K: np.ndarray, largest: int) -> np.ndarray | None:
+    """R with K = R R', of as many columns as the rank of K; None for a rank above ``largest`` or an indefinite K."""
+    lower, pivots, rank, _ = dpstrf(K, lower=1)
+    if not 0 < rank <= largest:
+        return None
+    R = np.zeros((len(K), rank))
+    R[pivots - 1] = np.tril(lower)[:, :rank]
+    return R if np.abs(K - R @ R.T).max() <= LOST * np.abs(K).max() else None
+
+
+class FactorInner:
+    """Newton steps on the rows of a factor."""
+
+    def __init__(self, R: np.ndarray, machine: Machine, seed: int, start: KernelState) -> None:
+        duals = sparse.csr_array(start.alpha)
+        arrays = duals.indptr.astype(np.int64), duals.indices.astype(np.int32), duals.data
+        W = coefficients(start.alpha, machine.y).T @ R
+        self.newton = NewtonInner(R, machine, seed, LinearPoint(W, start.b, arrays, start.b, machine.y, machine.cap))
+        self.machine = machine
+
+    @property
+    def n_iter(self) -> int:
+        """Number of passes and steps."""
+        return self.newton.n_iter
+
+    @n_iter.setter
+    def n_iter(self, value: int) -> None:
+        self.newton.n_iter = value
+
+    def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
+        """See `Inner`; the class vectors are those of the duals, which is all that a kernel machine can publish."""
+        newton, machine = self.newton, self.machine
+        for care in 0.5 * 0.1 ** np.arange(7):
+            reached = newton.solve(mu, rivals, care * tol, care * share, reference, max_iter)
+            assert newton.duals is not None
+            first, rival, alpha = newton.duals
+            self.alpha = sparse.csr_array((alpha, rival, first), shape=newton.scores.shape).toarray()
+            W = coefficients(self.alpha, machine.y).T @ newton.X
+            self.without_b = newton.X @ W.T
+            self.scores, self.half_norm = self.without_b + newton.b, 0.5 * float(np.vdot(W, W))
+            self.objective = self.half_norm + replace(machine, mu=mu).loss(self.scores, rivals if mu > 0 else None)
+            self.gap = max(0.0, self.objective - newton.objective + newton.gap)
+            if self.gap <= max(tol * self.objective, share * (reference - self.objective)):
+                return True
+            if not reached:
+                break
+        return False
+
+    def next_gear(self) -> None:
+        """None: what Newton steps do not reach is beyond rounding."""
+
+    def point(self) -> KernelPoint:
+        """Where the last solve ended."""
+        state = KernelState(
+            self.alpha, self.newton.b, self.objective, self.gap / self.objective, self.n_iter, self.without_b.T
+        )
+        return KernelPoint(state, self.machine.y, self.machine.cap)
+
+
+def solve_kernel_machine(
+    rows: KernelRows, machine: Machine, effort: Effort, polish: bool = False, start: KernelPoint | None = None
+) -> Descent:
+    """The kernel machine; ``start`` belongs to the same rows and labels."""
+    return best_of(machine, effort, polish, start, lambda first: KernelInner(rows, machine, effort.seed, first))
