@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._scores import Scores, published
+from ._statistics import mean
 from ._tables import win_tie_loss
 
 
@@ -88,9 +89,9 @@ def _claim(scores: Scores) -> list[str]:
         text += f", on {len(theirs)} of {known} of the same sets in the paper"
     counts = {method: win_tie_loss(scores, method) for method in scores.methods if method != reference}
     text += "; win/tie/loss against " + ", ".join(f"{m} {w}/{t}/{l}" for m, (w, t, l) in counts.items()) + "."
-    gaps = {m: 100 * np.nanmean(means[:, at] - means[:, j]) for j, m in enumerate(scores.methods) if j != at}
-    text += " Mean difference in points: " + ", ".join(f"{m} {gap:+.1f}" for m, gap in gaps.items()) + "."
-    return [text]
+    gaps = {m: 100 * mean(means[:, at] - means[:, j]) for j, m in enumerate(scores.methods) if j != at}
+    words = [f"{m} {gap:+.1f}" for m, gap in gaps.items() if np.isfinite(gap)]
+    return [f"{text} Mean difference in points: {', '.join(words)}." if words else text]
 
 
 def _out_of_reach(scores: Scores) -> list[str]:
@@ -114,8 +115,10 @@ def _out_of_reach(scores: Scores) -> list[str]:
 def _classes(scores: Scores) -> list[str]:
     means, reference = scores.means(), scores.experiment.reference
     at, out = scores.methods.index(reference), []
-    rivals = np.delete(means, at, axis=1)
-    ahead = 100 * (means[:, at] - np.nanmax(rivals, axis=1))
+    rivals = np.nan_to_num(np.delete(means, at, axis=1), nan=-1.0).max(axis=1)
+    ahead = 100 * (means[:, at] - rivals)[np.isfinite(means[:, at]) & (rivals >= 0)]
+    if not len(ahead):
+        return []
     out.append(
         f"From {scores.names[0]} ({100 * means[0, at]:.1f} %) to {scores.names[-1]} ({100 * means[-1, at]:.1f} %) "
         f"{reference} lies between {ahead.min():+.1f} and {ahead.max():+.1f} points from its best rival. "
@@ -127,10 +130,10 @@ def _classes(scores: Scores) -> list[str]:
 def _margins(scores: Scores) -> list[str]:
     variance, negative = scores.means("margin variance"), scores.means("negative margins")
     words = ", ".join(
-        f"{m}: variance {np.nanmean(variance[:, j]):.2f}, {100 * np.nanmean(negative[:, j]):.1f} % not positive"
+        f"{m}: variance {mean(variance[:, j]):.2f}, {100 * mean(negative[:, j]):.1f} % not positive"
         for j, m in enumerate(scores.methods)
     )
-    sharpest = scores.methods[int(np.nanargmin(np.nanmean(variance, axis=0)))]
+    sharpest = min(enumerate(scores.methods), key=lambda item: mean(variance[:, item[0]]))[1]
     return [
         f"Mean over the panels, in units of the mean absolute margin: {words}. {sharpest} has the sharpest margins."
     ]
@@ -142,7 +145,7 @@ def _times(scores: Scores) -> list[str]:
     words = []
     for j, method in enumerate(scores.methods):
         if j != at:
-            ratio = np.exp(np.nanmean(np.log(fit[:, j] / fit[:, at])))
+            ratio = np.exp(mean(np.log(fit[:, j] / fit[:, at])))
             words.append(f"{method} {ratio:.2f}")
     return [
         f"Geometric mean of the time of a whole fit over that of {scores.experiment.reference}: {', '.join(words)}."

@@ -170,9 +170,16 @@ class Experiment:
     def tasks(self, quick: bool = False) -> Iterator[Task]:
         """All tasks, one data set after the other."""
         for row in self.quick if quick else self.rows:
+            settings = [self._settings(row, method) for method in self.methods]
             for split in range(row.protocol.repeats):
-                for method in self.methods:
-                    yield Task(self, row, method, split, quick)
+                for method, digest in zip(self.methods, settings, strict=True):
+                    yield Task(self, row, method, split, quick, digest)
+
+    def _settings(self, row: Row, method: Model) -> str:
+        """Changes with everything that changes the numbers of a task."""
+        data, protocol = replace(row.data, note=""), replace(row.protocol, repeats=0, budget=0.0)
+        words = f"{data!r} {protocol!r} {method.estimator!r} {method.grid!r} {self.measure.__name__}"
+        return hashlib.sha256(words.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
@@ -184,17 +191,13 @@ class Task:
     method: Model
     split: int
     quick: bool
+    settings: str
 
     @property
     def key(self) -> tuple[str, str, str, str, str, str]:
-        """What tells tasks apart in the results; the last part changes with everything that changes the numbers."""
-        data, protocol = replace(self.row.data, note=""), replace(self.row.protocol, repeats=0, budget=0.0)
-        words = (
-            f"{data!r} {protocol!r} {self.method.estimator!r} {self.method.grid!r} {self.experiment.measure.__name__}"
-        )
-        digest = hashlib.sha256(words.encode()).hexdigest()[:8]
+        """What tells tasks apart in the results."""
         run = "quick" if self.quick else "full"
-        return self.experiment.name, run, self.row.data.name, self.method.name, str(self.split), digest
+        return self.experiment.name, run, self.row.data.name, self.method.name, str(self.split), self.settings
 
 
 def thin(grid: dict[str, tuple[Any, ...]], values: tuple[int, int] | None) -> dict[str, list[Any]]:
