@@ -91,8 +91,8 @@ def test_rows_are_capped():
 def test_thin_spreads_values():
     grid = {"C": tuple(range(11)), "mu": (0.2, 0.4, 0.6, 0.8)}
     assert thin(grid, None) == {"C": list(range(11)), "mu": [0.2, 0.4, 0.6, 0.8]}
-    assert thin(grid, (3, 2)) == {"C": [2, 5, 8], "mu": [0.4, 0.6]}
-    assert thin(grid, (1, 1)) == {"C": [5], "mu": [0.6]}
+    assert thin(grid, (3, 2)) == {"C": [0, 3, 7], "mu": [0.2, 0.6]}
+    assert thin(grid, (1, 1)) == {"C": [0], "mu": [0.2]}
 
 
 def test_every_published_figure_belongs_to_a_description():

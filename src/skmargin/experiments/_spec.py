@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from ..comparison import Model
 
 SUFFIXES = ("", ".svm", ".txt", ".scale")
@@ -201,10 +199,9 @@ class Task:
 
 
 def thin(grid: dict[str, tuple[Any, ...]], values: tuple[int, int] | None) -> dict[str, list[Any]]:
-    """At most ``values[0]`` of the first parameter's values and ``values[1]`` of the others', evenly spread."""
+    """At most ``values[0]`` of the first parameter's values and ``values[1]`` of the others', the first and evenly spread ones."""
     out = {}
     for i, (name, full) in enumerate(grid.items()):
         n = len(full) if values is None else min(len(full), values[min(i, 1)])
-        chosen = range(n) if n == len(full) else np.rint(np.linspace(0, len(full) - 1, n + 2)[1:-1]).astype(int)
-        out[name] = [full[j] for j in chosen]
+        out[name] = [full[j * len(full) // n] for j in range(n)]
     return out
