@@ -199,7 +199,7 @@ class Task:
 
 
 def thin(grid: dict[str, tuple[Any, ...]], values: tuple[int, int] | None) -> dict[str, list[Any]]:
-    """At most ``values[0]`` of the first parameter's values and ``values[1]`` of the others', the first and evenly spread ones."""
+    """At most ``values[0]`` values of the first parameter and ``values[1]`` of the others, evenly spread."""
     out = {}
     for i, (name, full) in enumerate(grid.items()):
         n = len(full) if values is None else min(len(full), values[min(i, 1)])
