@@ -24,13 +24,13 @@ class ExhaustiveCodeClassifier(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.datasets import load_digits
     >>> from sklearn.svm import LinearSVC
     >>> from skmargin.experiments import ExhaustiveCodeClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = ExhaustiveCodeClassifier(LinearSVC(random_state=0)).fit(X, y)
-    >>> len(model.estimators_), bool(model.score(X, y) > 0.9)
-    (3, True)
+    >>> X, y = load_digits(n_class=4, return_X_y=True)
+    >>> model = ExhaustiveCodeClassifier(LinearSVC(dual=False)).fit(X / 16, y)
+    >>> len(model.estimators_), bool(model.score(X / 16, y) > 0.9)
+    (7, True)
     """
 
     def __init__(self, estimator: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._scores import Scores
-from ._statistics import Friedman, friedman
+from ._statistics import Friedman, friedman, mean
 from ._tables import markdown
 
 CLOSE = 1.0  # points of accuracy within which the faster method is the better advice
@@ -32,9 +32,9 @@ def summary_table(scores: Scores) -> str:
     for j in np.argsort(test.mean_ranks):
         method = scores.experiment.methods[j]
         there = np.isfinite(means[:, j])
-        first = int(np.sum(means[there, j] >= np.nanmax(means[there], axis=1) - 1e-12))
+        first = int(np.sum(means[there, j] >= np.fmax.reduce(means[there], axis=1) - 1e-12))
         kind = "skmargin" if method.own else "scikit-learn"
-        numbers = [f"{test.mean_ranks[j]:.2f}", f"{100 * np.nanmean(means[:, j]):.2f}", str(first)]
+        numbers = [f"{test.mean_ranks[j]:.2f}", f"{100 * mean(means[:, j]):.2f}", str(first)]
         numbers += [f"{times[name][j]:.1f}" for name in times] + [str(int((~there).sum()))]
         rows.append([method.name, f"{method.description} ({kind})", *numbers])
     header = ["method", "what", "mean rank", "mean accuracy", "times first", "tuning", "fit", "predict", "no figure"]
@@ -47,7 +47,7 @@ def matrix(scores: Scores) -> str:
     order = np.argsort(test_ranks(scores).mean_ranks)
     rows = []
     for i, data in enumerate(scores.names):
-        best = np.nanmax(means[i])
+        best = np.fmax.reduce(means[i])
         cells = [f"{100 * means[i, j]:.1f}" if np.isfinite(means[i, j]) else "-" for j in order]
         rows.append(
             [data, *(f"**{c}**" if means[i, j] >= best - 1e-12 else c for c, j in zip(cells, order, strict=True))]
@@ -139,7 +139,7 @@ def _relative(scores: Scores, name: str) -> np.ndarray:
     """Geometric mean over the data sets of the time over that of the fastest method there."""
     table = np.array([[scores.seconds(data, m, name) for m in scores.methods] for data in scores.names])
     table = np.maximum(table, 1e-6)
-    relative = np.log(table / np.nanmin(table, axis=1, keepdims=True))
+    relative = np.log(table / np.fmin.reduce(table, axis=1, keepdims=True))
     there = np.isfinite(relative)
     out: np.ndarray = np.exp(np.where(there, relative, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
     return out

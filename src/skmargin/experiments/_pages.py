@@ -10,11 +10,11 @@ from pathlib import Path
 
 from .._files import atomic_write
 from . import _figures, _overall
-from ._readings import figure_reading, table_reading
+from ._readings import figure_reading, summary, table_reading
 from ._registry import EXPERIMENTS
 from ._runner import Result
 from ._scores import Scores, scores
-from ._tables import BETTER, WORSE, accuracy_table
+from ._tables import BETTER, WORSE, accuracy_table, markdown
 
 _PROSE = tomllib.loads(files(__package__).joinpath("papers", "prose.toml").read_text(encoding="utf-8"))
 TITLES, INTRODUCTIONS, REMARKS = _PROSE["titles"], _PROSE["introductions"], _PROSE["remarks"]
@@ -89,6 +89,17 @@ def _index(pages: dict[str, list[Scores]]) -> str:
         for paper, parts in pages.items()
     ]
     blocks = [f"# {TITLES['index']}", INTRODUCTIONS["index"], "\n".join(lines)]
+    tables = [part for parts in pages.values() for part in parts if part.experiment.name not in _figures.PICTURES]
+    rows = [[f"[{p.experiment.name}]({p.experiment.paper}.md)", *summary(p)] for p in tables]
+    header = [
+        "table",
+        "data sets at hand",
+        "figures within two points",
+        "reference",
+        "first here",
+        "first in the paper",
+    ]
+    blocks.append(markdown(header, rows))
     return "\n\n".join(blocks) + "\n"
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ._scores import Scores, published
+from ._statistics import mean
 from ._tables import win_tie_loss
+
+NEAR = 2.0  # points
 
 
 def table_reading(scores: Scores) -> list[str]:
@@ -42,55 +45,75 @@ def figure_reading(scores: Scores) -> list[str]:
     return readers[scores.experiment.name](scores)
 
 
-def _agreement(scores: Scores) -> list[str]:
+def differences(scores: Scores) -> dict[tuple[str, str], float]:
+    """Our figure minus the paper's, in points, wherever both are there."""
     paper, means = published(scores.experiment.name), scores.means()
-    differences: dict[str, list[float]] = {"rivals": [], "reference": []}
-    largest = ("", "", 0.0)
-    for i, data in enumerate(scores.names):
-        for j, method in enumerate(scores.methods):
-            if (data, method) in paper and np.isfinite(means[i, j]):
-                d = 100 * means[i, j] - paper[data, method][0]
-                differences["reference" if method == scores.experiment.reference else "rivals"].append(d)
-                if abs(d) > abs(largest[2]):
-                    largest = (data, method, d)
-    every = differences["rivals"] + differences["reference"]
-    if not every:
-        return []
-    near = sum(abs(d) <= 2 for d in every)
-    words = [
-        f"**Distance from the paper.** {near} of {len(every)} figures lie within two points of the paper's; the "
-        f"largest difference is {largest[2]:+.1f} ({largest[1]} on {largest[0]})."
-    ]
-    if differences["rivals"] and differences["reference"]:
-        words.append(
-            f"On average {scores.experiment.reference} is {np.mean(differences['reference']):+.1f} points from its "
-            f"published figure, the others {np.mean(differences['rivals']):+.1f}."
-        )
-    return [" ".join(words)]
+    return {
+        (data, method): 100 * means[i, j] - paper[data, method][0]
+        for i, data in enumerate(scores.names)
+        for j, method in enumerate(scores.methods)
+        if (data, method) in paper and np.isfinite(means[i, j])
+    }
 
 
-def _claim(scores: Scores) -> list[str]:
-    reference = scores.experiment.reference
-    if reference not in scores.methods:
-        return []
+def firsts(scores: Scores) -> tuple[list[str], list[str]]:
+    """The data sets on which the reference has the best mean: here, and in the paper among those that are here."""
     means, paper = scores.means(), published(scores.experiment.name)
+    reference = scores.experiment.reference
     at = scores.methods.index(reference)
-    best = int(np.sum(np.isclose(means[:, at], np.nanmax(np.where(np.isfinite(means), means, -1), axis=1))))
-    text = f"**Who is first.** {reference} has the best mean on {best} of {len(means)} data sets here"
+    ours = [data for data, line in zip(scores.names, means, strict=True) if line[at] >= np.fmax.reduce(line) - 1e-12]
     theirs = [
         data
         for data in scores.names
         if (data, reference) in paper
         and all(paper[data, reference][0] >= paper[data, m][0] for m in scores.methods if (data, m) in paper)
     ]
-    known = sum((data, reference) in paper for data in scores.names)
-    if known:
-        text += f", on {len(theirs)} of {known} of the same sets in the paper"
+    return ours, theirs
+
+
+def summary(scores: Scores) -> list[str]:
+    """One line of the index: data sets, nearness to the paper, and where the reference is first."""
+    found = differences(scores)
+    ours, theirs = firsts(scores)
+    here, total = len(scores.rows), len(scores.rows) + len(scores.missing)
+    near = f"{sum(abs(d) <= NEAR for d in found.values())} of {len(found)}" if found else "-"
+    best = f"{len(ours)} of {here}"
+    return [f"{here} of {total}", near, scores.experiment.reference, best, f"{len(theirs)} of {here}" if found else "-"]
+
+
+def _agreement(scores: Scores) -> list[str]:
+    found = differences(scores)
+    if not found:
+        return []
+    near = sum(abs(d) <= NEAR for d in found.values())
+    (data, method), largest = max(found.items(), key=lambda item: abs(item[1]))
+    text = (
+        f"**Distance from the paper.** {near} of {len(found)} figures lie within two points of the paper's; the "
+        f"largest difference is {largest:+.1f} ({method} on {data})."
+    )
+    reference = scores.experiment.reference
+    own = [d for (_, method), d in found.items() if method == reference]
+    others = [d for (_, method), d in found.items() if method != reference]
+    if own and others:
+        text += (
+            f" On average {reference} is {np.mean(own):+.1f} points from its published figure, the others "
+            f"{np.mean(others):+.1f}."
+        )
+    return [text]
+
+
+def _claim(scores: Scores) -> list[str]:
+    reference = scores.experiment.reference
+    means, (ours, theirs) = scores.means(), firsts(scores)
+    at = scores.methods.index(reference)
+    text = f"**Who is first.** {reference} has the best mean on {len(ours)} of {len(means)} data sets here"
+    if published(scores.experiment.name):
+        text += f", on {len(theirs)} of the same sets in the paper"
     counts = {method: win_tie_loss(scores, method) for method in scores.methods if method != reference}
     text += "; win/tie/loss against " + ", ".join(f"{m} {w}/{t}/{l}" for m, (w, t, l) in counts.items()) + "."
-    gaps = {m: 100 * np.nanmean(means[:, at] - means[:, j]) for j, m in enumerate(scores.methods) if j != at}
-    text += " Mean difference in points: " + ", ".join(f"{m} {gap:+.1f}" for m, gap in gaps.items()) + "."
-    return [text]
+    gaps = {m: 100 * mean(means[:, at] - means[:, j]) for j, m in enumerate(scores.methods) if j != at}
+    words = [f"{m} {gap:+.1f}" for m, gap in gaps.items() if np.isfinite(gap)]
+    return [f"{text} Mean difference in points: {', '.join(words)}." if words else text]
 
 
 def _out_of_reach(scores: Scores) -> list[str]:
@@ -114,8 +137,10 @@ def _out_of_reach(scores: Scores) -> list[str]:
 def _classes(scores: Scores) -> list[str]:
     means, reference = scores.means(), scores.experiment.reference
     at, out = scores.methods.index(reference), []
-    rivals = np.delete(means, at, axis=1)
-    ahead = 100 * (means[:, at] - np.nanmax(rivals, axis=1))
+    rivals = np.nan_to_num(np.delete(means, at, axis=1), nan=-1.0).max(axis=1)
+    ahead = 100 * (means[:, at] - rivals)[np.isfinite(means[:, at]) & (rivals >= 0)]
+    if not len(ahead):
+        return []
     out.append(
         f"From {scores.names[0]} ({100 * means[0, at]:.1f} %) to {scores.names[-1]} ({100 * means[-1, at]:.1f} %) "
         f"{reference} lies between {ahead.min():+.1f} and {ahead.max():+.1f} points from its best rival. "
@@ -127,10 +152,10 @@ def _classes(scores: Scores) -> list[str]:
 def _margins(scores: Scores) -> list[str]:
     variance, negative = scores.means("margin variance"), scores.means("negative margins")
     words = ", ".join(
-        f"{m}: variance {np.nanmean(variance[:, j]):.2f}, {100 * np.nanmean(negative[:, j]):.1f} % not positive"
+        f"{m}: variance {mean(variance[:, j]):.2f}, {100 * mean(negative[:, j]):.1f} % not positive"
         for j, m in enumerate(scores.methods)
     )
-    sharpest = scores.methods[int(np.nanargmin(np.nanmean(variance, axis=0)))]
+    sharpest = min(enumerate(scores.methods), key=lambda item: mean(variance[:, item[0]]))[1]
     return [
         f"Mean over the panels, in units of the mean absolute margin: {words}. {sharpest} has the sharpest margins."
     ]
@@ -142,7 +167,7 @@ def _times(scores: Scores) -> list[str]:
     words = []
     for j, method in enumerate(scores.methods):
         if j != at:
-            ratio = np.exp(np.nanmean(np.log(fit[:, j] / fit[:, at])))
+            ratio = np.exp(mean(np.log(fit[:, j] / fit[:, at])))
             words.append(f"{method} {ratio:.2f}")
     return [
         f"Geometric mean of the time of a whole fit over that of {scores.experiment.reference}: {', '.join(words)}."

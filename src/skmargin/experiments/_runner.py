@@ -45,8 +45,7 @@ def read_results(path: str | os.PathLike[str]) -> list[Result]:
     path = Path(path)
     if not path.exists():
         return []
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
+    whole = _whole(path.read_bytes()).decode()
     return list(csv.DictReader(io.StringIO(whole, newline="")))
 
 
@@ -105,7 +104,8 @@ def run(
         "ok", "not converged", "out of budget", "left out" or "failed: ...".
     """
     path = Path(results)
-    _mend(path)
+    if path.exists():
+        os.truncate(path, len(_whole(path.read_bytes())))
     workers = [_Worker(folder) for _ in range(min(n_jobs, len(tasks)))]
     try:
         waiting = iter(tasks)
@@ -250,14 +250,17 @@ def _append(path: Path, task: Task, records: list[dict[str, Any]]) -> None:
         os.fsync(file.fileno())
 
 
-def _mend(path: Path) -> None:
-    """Cut the unfinished line of an interrupted write, and what else its task may have written."""
-    if not path.exists():
-        return
-    lines = path.read_bytes().splitlines(keepends=True)
+def _whole(content: bytes) -> bytes:
+    """The content without the unfinished line of an interrupted write and what else its task may have written."""
+    lines = content.splitlines(keepends=True)
     if not lines or lines[-1].endswith(b"\n"):
-        return
-    task = lines[-2].split(b",")[:6] if len(lines) > 1 else None
-    while len(lines) > 1 and (not lines[-1].endswith(b"\n") or lines[-1].split(b",")[:6] == task):
+        return content
+    lines.pop()
+    task = _task_of(lines[-1]) if lines else None
+    while len(lines) > 1 and _task_of(lines[-1]) == task:
         lines.pop()
-    os.truncate(path, sum(map(len, lines)) if lines[-1].endswith(b"\n") else 0)
+    return b"".join(lines)
+
+
+def _task_of(line: bytes) -> list[str]:
+    return next(csv.reader([line.decode()]))[: len(KEY)]

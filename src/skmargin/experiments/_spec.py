@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from ..comparison import Model
 
 SUFFIXES = ("", ".svm", ".txt", ".scale")
@@ -170,9 +168,16 @@ class Experiment:
     def tasks(self, quick: bool = False) -> Iterator[Task]:
         """All tasks, one data set after the other."""
         for row in self.quick if quick else self.rows:
+            settings = [self._settings(row, method) for method in self.methods]
             for split in range(row.protocol.repeats):
-                for method in self.methods:
-                    yield Task(self, row, method, split, quick)
+                for method, digest in zip(self.methods, settings, strict=True):
+                    yield Task(self, row, method, split, quick, digest)
+
+    def _settings(self, row: Row, method: Model) -> str:
+        """Changes with everything that changes the numbers of a task."""
+        data, protocol = replace(row.data, note=""), replace(row.protocol, repeats=0, budget=0.0)
+        words = f"{data!r} {protocol!r} {method.estimator!r} {method.grid!r} {self.measure.__name__}"
+        return hashlib.sha256(words.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
@@ -184,24 +189,19 @@ class Task:
     method: Model
     split: int
     quick: bool
+    settings: str
 
     @property
     def key(self) -> tuple[str, str, str, str, str, str]:
-        """What tells tasks apart in the results; the last part changes with everything that changes the numbers."""
-        data, protocol = replace(self.row.data, note=""), replace(self.row.protocol, repeats=0, budget=0.0)
-        words = (
-            f"{data!r} {protocol!r} {self.method.estimator!r} {self.method.grid!r} {self.experiment.measure.__name__}"
-        )
-        digest = hashlib.sha256(words.encode()).hexdigest()[:8]
+        """What tells tasks apart in the results."""
         run = "quick" if self.quick else "full"
-        return self.experiment.name, run, self.row.data.name, self.method.name, str(self.split), digest
+        return self.experiment.name, run, self.row.data.name, self.method.name, str(self.split), self.settings
 
 
 def thin(grid: dict[str, tuple[Any, ...]], values: tuple[int, int] | None) -> dict[str, list[Any]]:
-    """At most ``values[0]`` of the first parameter's values and ``values[1]`` of the others', evenly spread."""
+    """At most ``values[0]`` values of the first parameter and ``values[1]`` of the others, evenly spread."""
     out = {}
     for i, (name, full) in enumerate(grid.items()):
         n = len(full) if values is None else min(len(full), values[min(i, 1)])
-        chosen = range(n) if n == len(full) else np.rint(np.linspace(0, len(full) - 1, n + 2)[1:-1]).astype(int)
-        out[name] = [full[j] for j in chosen]
+        out[name] = [full[j * len(full) // n] for j in range(n)]
     return out

@@ -34,6 +34,12 @@ def verdict(reference: Sequence[float], other: Sequence[float], statistic: str =
     return int(np.sign(mean)) if test.pvalue < LEVEL else 0
 
 
+def mean(values: np.ndarray) -> float:
+    """Mean of the finite values; nan if there is none."""
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if finite.size else float("nan")
+
+
 def ranks(means: np.ndarray) -> np.ndarray:
     """Rank of each column in each row, 1 the highest; equal values share their ranks; nan where there is no value."""
     out = np.full(means.shape, np.nan)

@@ -7,8 +7,8 @@ from .. import _measures as measures
 from .._sources import RAETSCH, SOURCES
 from .._spec import Experiment, Protocol, Row, Source, Split
 
-_SMALL = Protocol(repeats=3, folds=3, rows=1000, test_rows=2000, budget=40)
-_WIDE = Protocol(repeats=2, folds=3, rows=1000, test_rows=2000, budget=40)
+_SMALL = Protocol(repeats=3, folds=3, rows=800, test_rows=2000, budget=40)
+_WIDE = Protocol(repeats=2, folds=3, rows=800, test_rows=2000, budget=40)
 _WIDE_SETS = ("usps", "mnist", "cornell", "isolet", "orl", "sector", "dna", "protein-val", "news20", "rcv1", "aloi")
 _NARROW = (
     "iris", "wine", "breast_cancer", "digits", "glass", "svmguide2", "svmguide4.train", "vehicle", "australian",

@@ -1,0 +1,106 @@
+import bz2
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_iris
+
+from skmargin.experiments import EXPERIMENTS, MissingData, Protocol, Source, Split
+from skmargin.experiments._data import divide, find, is_here, load
+from skmargin.experiments._scores import published
+from skmargin.experiments._sources import RAETSCH
+from skmargin.experiments._spec import thin
+
+
+def write(path, X, y):
+    with bz2.open(path, "wb") as file:
+        dump_svmlight_file(X, y, file, zero_based=False)
+
+
+def test_parts_of_a_set_under_both_names(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    source = Source("flowers", (("flowers.train", "flowers"), ("flowers.test", "flowers.t")), n_features=4)
+    assert not is_here(source, tmp_path)
+    with pytest.raises(MissingData, match=r"flowers.*flowers\.t.*--data"):
+        find(source, tmp_path)
+    write(tmp_path / "flowers.train.svm.bz2", X[:100], y[:100])
+    write(tmp_path / "flowers.t.bz2", X[100:], y[100:])
+    assert [path.name for path in find(source, tmp_path)] == ["flowers.train.svm.bz2", "flowers.t.bz2"]
+    rows, labels, n_train = load(source, tmp_path)
+    np.testing.assert_allclose(rows, X)
+    np.testing.assert_array_equal(labels, y)
+    assert n_train == 100
+    train, test = divide(Protocol(Split("given")), labels, n_train, 0)
+    assert len(train) == 100 and len(test) == 50
+
+
+def test_part_of_the_classes_and_rows():
+    _, y, _ = load(Source("digits, 3 classes", n_classes=3), None)
+    assert set(y) == {0, 1, 2}
+    X, y, _ = load(Source("iris", rows=40), None)
+    again, _, _ = load(Source("iris", rows=40), None)
+    assert len(y) == 40
+    np.testing.assert_array_equal(X, again)
+
+
+def test_raetsch_sets_by_key(tmp_path):
+    np.savez(tmp_path / "raetsch.npz", breast_cancer_X=np.zeros((4, 2)), breast_cancer_y=np.array([-1, 1, -1, 1]))
+    assert is_here(Source("breast cancer", raetsch=True), tmp_path)
+    assert not is_here(Source("banana", raetsch=True), tmp_path)
+    X, y, _ = load(Source("breast cancer", raetsch=True), tmp_path)
+    assert X.shape == (4, 2) and list(y) == [0, 1, 0, 1]
+
+
+def test_unknown_built_in_set_is_missing():
+    assert not is_here(Source("nothing"), None)
+
+
+@pytest.mark.parametrize(
+    ("split", "sizes"),
+    [
+        (Split(), (96, 24)),
+        (Split(test=0.5), (60, 60)),
+        (Split(train=30, test=50), (30, 50)),
+        (Split("kfold"), (96, 24)),
+    ],
+)
+def test_divisions_are_disjoint_seeded_and_differ(split, sizes):
+    y = np.repeat([0, 1, 2], 40)
+    protocol = Protocol(split)
+    seen = set()
+    for number in range(7):
+        train, test = divide(protocol, y, len(y), number)
+        assert (len(train), len(test)) == sizes
+        assert not set(train) & set(test)
+        np.testing.assert_array_equal(test, divide(protocol, y, len(y), number)[1])
+        seen.add(tuple(sorted(test)))
+    assert len(seen) == 7
+
+
+def test_folds_of_one_round_cover_everything():
+    y = np.repeat([0, 1], 25)
+    parts = [divide(Protocol(Split("kfold")), y, 50, number)[1] for number in range(5)]
+    assert sorted(np.concatenate(parts)) == list(range(50))
+
+
+def test_rows_are_capped():
+    y = np.repeat([0, 1], 100)
+    train, test = divide(Protocol(rows=30, test_rows=10), y, 200, 3)
+    assert len(train) == 30 and len(test) == 10 and not set(train) & set(test)
+
+
+def test_thin_spreads_values():
+    grid = {"C": tuple(range(11)), "mu": (0.2, 0.4, 0.6, 0.8)}
+    assert thin(grid, None) == {"C": list(range(11)), "mu": [0.2, 0.4, 0.6, 0.8]}
+    assert thin(grid, (3, 2)) == {"C": [0, 3, 7], "mu": [0.2, 0.6]}
+    assert thin(grid, (1, 1)) == {"C": [0], "mu": [0.2]}
+
+
+def test_every_published_figure_belongs_to_a_description():
+    for name, experiment in EXPERIMENTS.items():
+        known = {method.name for method in experiment.methods}
+        for (_, method), (mean, deviation) in published(name).items():
+            assert method in known
+            assert 0 < mean <= 100 and (deviation is None or 0 <= deviation < 20)
+    assert published("mcodm-table2")["usps", "ovaSVM"] == (94.2, 0.3)
+    assert published("m3svm-table1")["glass", "M3SVM"] == (74.4, 0.7)
+    assert published("abe-table1").keys() == {(name, m) for name in RAETSCH for m in ("ULDM", "LS SVM", "L1 SVM")}
