@@ -113,10 +113,13 @@ def test_quick_run_makes_every_page_and_picture(quick):
 
 
 def test_rerun_gives_the_same_numbers_and_pages(quick, tmp_path):
-    """The experiments without times on their pages, run again from nothing."""
-    names = ("lei-table2", "abe-figures", "xu-figure2", "m3svm-figure4")
+    """Two experiments, run again from nothing."""
+    names = ("lei-table2", "xu-figure2")
     for name in names:
-        assert CliRunner().invoke(app, ["reproduce", name, "--quick", "--out", str(tmp_path)]).exit_code == 0
+        assert (
+            CliRunner().invoke(app, ["reproduce", name, "--quick", "--out", str(tmp_path), "--jobs", "1"]).exit_code
+            == 0
+        )
 
     def numbers(folder):
         keep = [name for name in COLUMNS if not name.endswith("seconds")]

@@ -91,14 +91,7 @@ def _index(pages: dict[str, list[Scores]]) -> str:
     blocks = [f"# {TITLES['index']}", INTRODUCTIONS["index"], "\n".join(lines)]
     tables = [part for parts in pages.values() for part in parts if part.experiment.name not in _figures.PICTURES]
     rows = [[f"[{p.experiment.name}]({p.experiment.paper}.md)", *summary(p)] for p in tables]
-    header = [
-        "table",
-        "data sets at hand",
-        "figures within two points",
-        "reference",
-        "first here",
-        "first in the paper",
-    ]
+    header = ["table", "data sets", "within two points", "reference", "first here", "first in the paper"]
     blocks.append(markdown(header, rows))
     return "\n\n".join(blocks) + "\n"
 
