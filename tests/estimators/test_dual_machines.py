@@ -75,13 +75,25 @@ def test_optimum_is_that_of_cvxpy(machine, intercept, k, C):
 
 @machines
 @pytest.mark.parametrize("intercept", [False, True])
-def test_kernel_optimum_is_that_of_cvxpy(machine, intercept):
+@pytest.mark.parametrize("C", [2.0, 1000.0])
+def test_kernel_optimum_is_that_of_cvxpy(machine, intercept, C):
     X, y = toy(36, 4, 4, seed=3)
     factor = np.linalg.cholesky(rbf_kernel(X, gamma=0.3) + 1e-12 * np.eye(len(y)))
-    best = optimum(machine, factor, y, 2.0, None, intercept)
-    clf = clone(machine).set_params(C=2.0, kernel="rbf", gamma=0.3, fit_intercept=intercept, tol=1e-7).fit(X, y)
+    best = optimum(machine, factor, y, C, None, intercept)
+    clf = clone(machine).set_params(C=C, kernel="rbf", gamma=0.3, fit_intercept=intercept, tol=1e-7).fit(X, y)
     assert clf.objective_ == pytest.approx(best, rel=1e-6)
     assert clf.dual_gap_ <= 1e-7
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("gamma", [1e-3, 0.1])
+def test_kernel_machines_with_a_large_C_and_uneven_weights_converge(intercept, gamma):
+    X, y = make_classification(150, 10, n_informative=6, n_classes=4, flip_y=0.1, random_state=0)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    weights = {0: 1e-3, 1: 1.0, 2: 1.0, 3: 100.0}
+    for machine in MACHINES:
+        clf = clone(machine).set_params(C=1e3, kernel="rbf", gamma=gamma, fit_intercept=intercept, tol=1e-6)
+        assert clf.set_params(class_weight=weights).fit(X, y).dual_gap_ <= 1e-6
 
 
 @machines

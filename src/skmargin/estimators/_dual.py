@@ -12,9 +12,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..kernels._rows import KernelRows, kernel_scores, row_dtype
 from ..kernels.gram import KERNELS, resolve_gamma
-from ..solvers.dual_blocks import ROUNDING, TINY, DualState, solve_linear
+from ..solvers.dual_blocks import TINY, DualState, solve_linear
 from ..solvers.kernel_blocks import KernelState, coefficients, solve_kernel
+from ..solvers.kernel_factor import can_factor, solve_factor
 from ._base import LinearScores, MarginClassifier, Problem, fitting
+
+PATIENCE = 1000  # passes over working sets after which a small kernel matrix is factored
 
 
 class Before(NamedTuple):
@@ -161,22 +164,28 @@ class DualMachine(LinearScores, MarginClassifier):
         free_intercept: bool,
         offset: float = 0.0,
     ) -> KernelState:
-        y = problem.y
         rows, tiny = self._kernel_rows(problem, offset)
         state = None
         if before is not None and before.fits(problem, KernelState):
             ratio = self.C * problem.weight / before.cap
             state = KernelState(before.solution.alpha * ratio[:, None], before.solution.b)
 
-        def solve(tol: float, start: KernelState | None) -> KernelState:
-            return solve_kernel(
-                rows, y, cap, problem.n_classes, *self._loss(problem.n_classes),
-                fit_intercept=free_intercept, tol=tol, max_iter=self.max_iter, random_state=seed, state=start,
-            )  # fmt: skip
+        task = rows, problem.y, cap, problem.n_classes, *self._loss(problem.n_classes)
 
-        state = solve(self.tol, state)
-        if tiny and state.gap <= self.tol:
-            state = min(state, solve(min(self.tol, ROUNDING), state), key=lambda s: s.gap)
+        def ascend(passes: int, start: KernelState | None) -> KernelState:
+            return solve_kernel(
+                *task, fit_intercept=free_intercept, tol=self.tol, max_iter=passes, random_state=seed, state=start
+            )
+
+        if not can_factor(rows):
+            return ascend(self.max_iter, state)
+        state = ascend(min(self.max_iter, PATIENCE), state)
+        if (tiny or state.gap > self.tol) and state.n_iter < self.max_iter:
+            state = solve_factor(
+                *task, fit_intercept=free_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, start=state
+            )
+        if state.gap > self.tol and state.n_iter < self.max_iter:  # an indefinite kernel has no factor
+            state = ascend(self.max_iter - state.n_iter, state)
         return state
 
     def _set_kernel(self, problem: Problem, coef: np.ndarray, intercept: np.ndarray) -> None:

@@ -1,0 +1,97 @@
+"""Kernel machines on few rows as linear machines on a factor of the kernel matrix.
+
+    K = R R'  (Cholesky with pivots, as many columns as the rank):  f = K c + b = R w + b  with  w_l = R'c_l,  and
+    c_l'K c_l = ||w_l||^2: the rows of R are the data of a linear machine with the same duals
+
+Block ascent on kernel rows crawls where C is large against the kernel's width; the linear machine has steps on the face
+of its dual and Newton steps for that.  A kernel machine can publish c only, so the gap is that of w = R'c.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg.lapack import dpstrf
+
+from skmargin.kernels._rows import KernelRows
+
+from .dual_blocks import DualState, solve_linear
+from .kernel_blocks import KernelState, coefficients
+
+FACTOR_ROWS, FACTOR_BYTES = 2000, 64  # largest matrix that is factored; memory for each of its numbers
+LOST = 1e-11  # error of a factor, relative to the largest number of its matrix
+
+
+def can_factor(rows: KernelRows) -> bool:
+    """Whether time and ``cache_size`` allow a factor."""
+    return rows.n <= min(FACTOR_ROWS, np.sqrt(rows.cache_size * 2**20 / FACTOR_BYTES))
+
+
+def factor(rows: KernelRows) -> np.ndarray | None:
+    """R with K = R R', of as many columns as the rank of K; None if K is not positive semi-definite."""
+    if rows.dtype == np.float32:
+        rows.promote()
+    K = rows.square(np.arange(rows.n))[:, : rows.n]
+    lower, pivots, rank, _ = dpstrf(K, lower=1)
+    if rank == 0:
+        return None
+    R = np.zeros((len(K), rank))
+    R[pivots - 1] = np.tril(lower)[:, :rank]
+    return R if np.abs(K - R @ R.T).max() <= LOST * np.abs(K).max() else None
+
+
+def solve_factor(
+    rows: KernelRows,
+    y: np.ndarray,
+    cap: np.ndarray,
+    n_classes: int,
+    loss: str,
+    K: int,
+    *,
+    fit_intercept: bool,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    start: KernelState,
+) -> KernelState:
+    """Go on from ``start``; arguments as for `solve_kernel`.  The better of the result and the start."""
+    R = factor(rows)
+    if R is None:
+        return start
+    W = coefficients(start.alpha, y).T @ R
+    duals = sparse.csr_array(start.alpha)
+    multipliers = start.b + W @ R.mean(axis=0) if fit_intercept else np.zeros(n_classes)
+    state = DualState(
+        W, start.b, duals.indptr.astype(np.int64), duals.indices.astype(np.int32), duals.data, multipliers, cap,
+        start.objective, start.gap, 0,
+    )  # fmt: skip
+    best, n_iter = start, start.n_iter
+    for care in (1.0, 1e-2, 1e-4):
+        state = solve_linear(
+            R, y, cap, n_classes, loss, K, fit_intercept=fit_intercept, tol=care * tol,
+            max_iter=max(1, max_iter - n_iter), seed=seed, state=state,
+        )  # fmt: skip
+        n_iter += state.n_iter
+        found = _published(R, y, state, loss, K, n_iter)
+        best = min(best, found, key=lambda s: s.gap)
+        if best.gap <= tol or n_iter >= max_iter:
+            break
+    return best
+
+
+def _published(R: np.ndarray, y: np.ndarray, state: DualState, loss: str, K: int, n_iter: int) -> KernelState:
+    """The duals with the objective and gap of the machine that has their coefficients."""
+    alpha = sparse.csr_array((state.alpha, state.rivals, state.start), shape=(len(y), len(state.b))).toarray()
+    W = coefficients(alpha, y).T @ R
+    scores = R @ W.T
+    F = scores + state.b
+    own = np.arange(len(y)), y
+    hinges = np.maximum(0.0, 1 - F[own][:, None] + F)
+    hinges[own] = 0
+    if loss != "sum":
+        K = min(K, hinges.shape[1] - 1)
+        hinges = -np.partition(-hinges, K - 1, axis=1)[:, :K] / K
+    objective = 0.5 * float(np.vdot(W, W)) + float(state.cap @ hinges.sum(axis=1))
+    dual = state.objective * (1 - state.gap)
+    gap = max(0.0, objective - dual) / objective if objective > 0 else 0.0
+    return KernelState(alpha, state.b, objective, gap, n_iter, scores.T)
