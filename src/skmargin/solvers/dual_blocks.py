@@ -100,8 +100,9 @@ def solve_linear(
         )  # fmt: skip
         passes += out["passes"]
         budget -= out["work"]
+        start, rivals, alpha = out["duals"]
         state = DualState(
-            out["W"], out["b"], *out["duals"], out["multipliers"], cap, out["primal"], _relative(out), passes
+            out["W"], out["b"], start, rivals, alpha, out["multipliers"], cap, out["primal"], _relative(out), passes
         )  # fmt: skip
         if verbose:
             print(
