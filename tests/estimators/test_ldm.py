@@ -3,13 +3,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skmargin import LDMClassifier, ULDMClassifier
+from skmargin import LSSVC, LDMClassifier, ULDMClassifier
+from skmargin.solvers import box_dual, ldm_dual
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 TWO = SPECIES > 0
@@ -100,6 +102,64 @@ def test_basis_and_warning():
     far = 100 * IRIS
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):
         LDMClassifier(C=1e6, kernel="linear", lambda2=0.0, tol=1e-15, max_iter=1, random_state=0).fit(far, SPECIES)
+
+
+@pytest.mark.parametrize("gamma", [0.01, 1.0, 50.0])
+@pytest.mark.parametrize("C", [1e3, 1e6])
+def test_strong_losses_and_badly_conditioned_kernels(C, gamma):
+    w, Q = np.linalg.eigh(rbf_kernel(X, gamma=gamma) + 1)
+    wanted, _ = optimum(Q * np.sqrt(np.maximum(w, 0)), C, 1.0, 1.0, False)
+    model = LDMClassifier(C=C, gamma=gamma, tol=1e-8, random_state=0).fit(X, Y, sample_weight=WEIGHT)
+    assert model.dual_gap_ <= 1e-8
+    assert_allclose(model.objective_, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("route", ["kernel", "few features", "rows"])
+def test_warm_start(route, monkeypatch):
+    if route == "rows":
+        monkeypatch.setattr(ldm_dual, "FEW_FEATURES", 1)
+    monkeypatch.setattr(box_dual, "EXTRA_WORK", 0)  # no passes beyond the tolerance
+    monkeypatch.setattr(box_dual, "POLISH_ROWS", 0)
+    options = {"kernel": "rbf" if route == "kernel" else "linear", "tol": 1e-5, "random_state": 0, "max_iter": 10**6}
+    warm = LDMClassifier(C=1.0, warm_start=True, **options).fit(IRIS, SPECIES, sample_weight=np.ones(150))
+    first = warm.n_iter_
+    again = warm.fit(IRIS, SPECIES).n_iter_
+    assert again < first
+    for changed in ({"C": 2.0}, {"lambda1": 3.0}, {"lambda2": 0.0}, {"lambda2": 5.0}, {"multi_class": "ovr"}):
+        warm.set_params(**changed).fit(IRIS, SPECIES)
+        cold = LDMClassifier(**{**warm.get_params(), "warm_start": False}).fit(IRIS, SPECIES)
+        assert warm.dual_gap_ <= 1e-5
+        assert_allclose(warm.objective_, cold.objective_, rtol=1e-4, atol=1e-4)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 150)
+    warm.fit(IRIS, SPECIES, sample_weight=weight)
+    cold = LDMClassifier(**{**warm.get_params(), "warm_start": False}).fit(IRIS, SPECIES, sample_weight=weight)
+    assert_allclose(warm.objective_, cold.objective_, rtol=5e-5)
+    warm.fit(IRIS[:100], SPECIES[:100])  # other rows: from nothing
+    assert not hasattr(LDMClassifier(random_state=0).fit(IRIS, SPECIES), "_before")
+
+
+@pytest.mark.parametrize("estimator", [LDMClassifier(random_state=0), LDMClassifier(loss="least_squares"), LSSVC()],
+                         ids=["hinge", "least-squares", "lssvc"])  # fmt: skip
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_edges(estimator, kernel):
+    names = np.array(["setosa", "versicolor", "virginica"], dtype=object)[SPECIES]
+    rows = IRIS.copy()
+    rows[0] = 0
+    rows[1] = rows[2]
+    rows.flags.writeable = False
+    model = clone(estimator).set_params(kernel=kernel, C=10.0).fit(rows, names)
+    scores = model.decision_function(rows)
+    for container in (sparse.csr_array, sparse.csc_matrix, lambda X: X.astype(np.float32), np.asfortranarray):
+        other = clone(model).fit(container(rows), names)
+        assert_allclose(other.decision_function(container(rows)), scores, atol=2e-3)
+        assert set(other.predict(container(rows))) <= set(names)
+    corners, labels = np.repeat(np.eye(30), 2, axis=0), np.repeat(np.arange(30), 2)
+    assert clone(model).set_params(C=100.0).fit(corners, labels).score(corners, labels) == 1
+    for weight in (None, (SPECIES == 1).astype(float)):
+        with pytest.raises(ValueError, match="one class"):
+            clone(model).fit(rows, SPECIES if weight is not None else np.zeros(150), sample_weight=weight)
+    with pytest.raises(ValueError, match="infinity"):
+        clone(model).fit(np.where(rows == 0, np.inf, rows), names)
 
 
 @pytest.mark.parametrize(

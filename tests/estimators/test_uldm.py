@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,10 +10,10 @@ from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skmargin import ULDMClassifier
+from skmargin import LSSVC, LDMClassifier, ULDMClassifier
 from skmargin.estimators import _pairwise, _ridge
 
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -233,13 +235,30 @@ def test_automatic_choices_for_large_n(monkeypatch, capsys):
     iterative = ULDMClassifier(alpha=1e-2, basis="all", gamma=0.5, tol=1e-12, verbose=1).fit(IRIS, SPECIES)
     assert "iterative solver" in capsys.readouterr().out
     assert iterative.n_iter_ > 1
-    with pytest.raises(ValueError, match="too large for a factorisation"):
-        ULDMClassifier(alpha=[1e-2, 1e-3], basis="all").fit(IRIS, SPECIES)
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         ULDMClassifier(alpha=1e-8, basis="all", tol=1e-12, max_iter=2).fit(IRIS, SPECIES)
     monkeypatch.setattr(_pairwise, "LARGEST_DIRECT", 6000)
     direct = ULDMClassifier(alpha=1e-2, gamma=0.5).fit(IRIS, SPECIES)
     assert_allclose(iterative.decision_function(IRIS), direct.decision_function(IRIS), atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [ULDMClassifier(), LSSVC()], ids=["uldm", "lssvc"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_iterative_solver_chooses_too(estimator, kernel, monkeypatch, capsys):
+    name, values = estimator._strength_name, [1e-2, 1.0, 100.0]
+    limits = {"kernel": kernel, "basis": "all", "tol": 1e-12, "verbose": 1}
+    gammas = {"gamma": [0.1, 1.0]} if kernel == "rbf" else {}
+    monkeypatch.setattr(_pairwise, "LARGEST_DIRECT", 3)
+    model = clone(estimator).set_params(**{name: values}, **limits, **gammas).fit(IRIS, SPECIES)
+    assert "5 folds instead of leave-one-out" in capsys.readouterr().out
+    monkeypatch.setattr(_pairwise, "LARGEST_DIRECT", 6000)
+    for (*width, strength), score in np.ndenumerate(model.cv_scores_):
+        one = clone(estimator).set_params(kernel=kernel, **{name: values[strength]})
+        one.set_params(**{"gamma": gammas["gamma"][width[0]]} if width else {})
+        assert_allclose(score, cross_val_score(one, IRIS, SPECIES, cv=5).mean(), atol=1e-12)
+    best = {name: getattr(model, f"{name}_"), "gamma": model.gamma_}
+    direct = clone(estimator).set_params(kernel=kernel, **best).fit(IRIS, SPECIES)
+    assert_allclose(model.decision_function(IRIS), direct.decision_function(IRIS), atol=1e-6)
 
 
 def test_sparse_linear_machine_forms_nothing_large(monkeypatch):
@@ -284,8 +303,34 @@ def test_edges():
         ULDMClassifier().fit(X[:100], SPECIES[:100], sample_weight=(SPECIES[:100] == 0).astype(float))
     with pytest.raises(ValueError, match="NaN"):
         ULDMClassifier().fit(np.where(X == 0, np.nan, X), names)
+    corners, labels = np.repeat(np.eye(30), 2, axis=0), np.repeat(np.arange(30), 2)
+    assert ULDMClassifier(alpha=1e-2).fit(corners, labels).score(corners, labels) == 1
     many = ULDMClassifier(alpha=1e-2).fit(np.eye(20), np.arange(20))  # one row a class
     assert_array_equal(many.predict(np.eye(20)), np.arange(20))
+
+
+@pytest.mark.parametrize("n_classes", [2, 6])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ULDMClassifier(alpha=[1e-6, 1e-2], gamma=[0.01, 0.1], cv=5, search="exact"),
+        ULDMClassifier(alpha=[1e-12, 1e-6, 1e-2], gamma=[0.01, 0.1, 0.2, 0.3]),
+        ULDMClassifier(alpha=1e-9),
+        LSSVC(C=[1.0, 10.0], gamma=[0.01, 0.1], search="exact"),
+        LDMClassifier(tol=1e-2, random_state=0),
+    ],
+    ids=["exact", "screened", "one", "lssvc", "ldm"],
+)
+def test_memory_is_that_of_three_kernel_matrices(estimator, n_classes):
+    n = 1200
+    X, y = np.random.default_rng(0).normal(size=(n, 8)), np.arange(n) % n_classes
+    tracemalloc.start()
+    try:
+        estimator.fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= 3.1 * 8 * n**2
 
 
 @pytest.mark.parametrize(

@@ -33,11 +33,12 @@ def test_kernel(machine, s):
     wanted = RidgePath(spectrum_of_kernel(K.copy(), S, machine), Y, machine).solution(s)
     agree(solve_kernel(K.copy(), S, Y, machine, s), wanted, 1e-6 if s < 1e-5 else 1e-10)
     if s == 1e-2:
-        iterated = iterate_kernel(K.copy(), S, Y, machine, s, 1e-13, 5000)
-        assert iterated.reached == 0
-        assert iterated.n_iter > 1
-        agree(iterated.solution, wanted, 1e-8)
-        assert iterate_kernel(K.copy(), S, Y, machine, s, 1e-13, 2).reached > 1e-13
+        cold, *warm = iterate_kernel(K.copy(), S, Y, machine, np.array([s, s, 1e-3, s]), 1e-13, 5000)
+        for iterated in (cold, warm[0], warm[-1]):
+            assert iterated.reached == 0
+            agree(iterated.solution, wanted, 1e-8)
+        assert cold.n_iter > 1 and warm[0].n_iter <= 5  # it starts from its own solution
+        assert iterate_kernel(K.copy(), S, Y, machine, np.array([s]), 1e-13, 2)[0].reached > 1e-13
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -47,8 +48,8 @@ def test_features(machine, container, d):
     Phi = rng.standard_normal((N, d))
     wanted = RidgePath(spectrum_of_features(Phi, S, machine, 1e-2), Y, machine).solution(1e-2)
     agree(solve_features(container(Phi), S, Y, machine, 1e-2), wanted, 1e-9)
-    iterated = iterate_features(container(Phi), S, Y, machine, 1e-2, 1e-14, 5000)
-    assert iterated.reached == 0
+    for iterated in iterate_features(container(Phi), S, Y, machine, np.array([1.0, 1e-2]), 1e-14, 5000):
+        assert iterated.reached == 0
     agree(iterated.solution, wanted, 1e-7)
 
 

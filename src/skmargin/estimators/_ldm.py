@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -19,6 +19,28 @@ from ..solvers.ridge_direct import solve_kernel as ridge_kernel
 from ..solvers.sources import Features
 from ._base import fitting
 from ._pairwise import PairwiseMachines, Prepared
+
+
+class Fitted(NamedTuple):
+    """The machines of one duel: one column each."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    objective: float
+    gap: float
+    n_iter: int
+    states: list[LDMState | None]
+
+
+class Before(NamedTuple):
+    """The last fit, kept for a warm start: codes of the sorted rows, and the states of every duel."""
+
+    y: np.ndarray
+    states: list[list[LDMState | None]]
+
+    def fits(self, y: np.ndarray, like: list[list[LDMState | None]]) -> bool:
+        """Whether it is a solution for the same labels (hence, the user says, the same rows) and the same duels."""
+        return np.array_equal(self.y, y) and [len(s) for s in self.states] == [len(s) for s in like]
 
 
 class LDMClassifier(PairwiseMachines):
@@ -62,6 +84,8 @@ class LDMClassifier(PairwiseMachines):
         Relative duality gap at which the hinge machine stops.
     max_iter : int, default=10000
         Limit of the passes over the rows.
+    warm_start : bool, default=False
+        Whether the hinge machine starts from the solution of the last fit, where the labels are the same.
     n_jobs : int or None, default=None
         Threads over the two-class problems.
     random_state : int, RandomState or None, default=None
@@ -112,6 +136,7 @@ class LDMClassifier(PairwiseMachines):
         "lambda2": [Interval(Real, 0.0, None, closed="left")],
         "loss": [StrOptions({"hinge", "least_squares"})],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "warm_start": ["boolean"],
     }
 
     def __init__(
@@ -132,6 +157,7 @@ class LDMClassifier(PairwiseMachines):
         class_weight: Any = None,
         tol: float = 1e-3,
         max_iter: int = 10000,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -151,6 +177,7 @@ class LDMClassifier(PairwiseMachines):
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -174,13 +201,24 @@ class LDMClassifier(PairwiseMachines):
         """
         prepared = self._prepare(X, y, sample_weight, "kernel")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        solve = self._hinge if self.loss == "hinge" else self._least_squares
-        results = over_threads(lambda duel: solve(prepared, duel, seed), prepared.duels, self.n_jobs)
-        self.objective_ = float(sum(objective for _, _, objective, _, _ in results))
-        gap = max(gap for _, _, _, gap, _ in results)
+        before = getattr(self, "_before", None) if self.warm_start else None
+        self.__dict__.pop("_before", None)
+        nothing: list[list[LDMState | None]] = [[None] * duel.Y.shape[1] for duel in prepared.duels]
+        starts = before.states if before is not None and before.fits(prepared.problem.y, nothing) else nothing
+
+        def work(task: tuple[Duel, list[LDMState | None]]) -> Fitted:
+            if self.loss == "hinge":
+                return self._hinge(prepared, *task, seed)
+            return self._least_squares(prepared, task[0])
+
+        fitted = over_threads(work, list(zip(prepared.duels, starts, strict=True)), self.n_jobs)
+        if self.warm_start and self.loss == "hinge":
+            self._before = Before(prepared.problem.y, [one.states for one in fitted])
+        self.objective_ = float(sum(one.objective for one in fitted))
+        gap = max(one.gap for one in fitted)
         self.dual_gap_ = gap if self.loss == "hinge" else None
-        self.n_iter_ = max(n_iter for _, _, _, _, n_iter in results)
-        self._publish(prepared, [coef for coef, *_ in results], [intercept for _, intercept, *_ in results])
+        self.n_iter_ = max(one.n_iter for one in fitted)
+        self._publish(prepared, [one.coef for one in fitted], [one.intercept for one in fitted])
         if gap > self.tol:
             self._warn_not_converged(gap)
         return self
@@ -189,44 +227,47 @@ class LDMClassifier(PairwiseMachines):
         weight = prepared.problem.weight[duel.rows]
         return LDMProblem(np.ascontiguousarray(y), weight, float(self.C), float(self.lambda1), float(self.lambda2))
 
-    def _hinge(self, prepared: Prepared, duel: Duel, seed: int) -> tuple[np.ndarray, np.ndarray, float, float, int]:
-        """One duel: coefficients, intercepts, objective, gap and passes."""
-        source, limits = prepared.source, (self.tol, self.max_iter, seed)
-        states: list[LDMState]
+    def _hinge(self, prepared: Prepared, duel: Duel, starts: list[LDMState | None], seed: int) -> Fitted:
+        source, problems = prepared.source, [self._problem(prepared, duel, y) for y in duel.Y.T]
+        limits = (self.tol, self.max_iter, seed)
         if isinstance(source, Features):
             Phi = source.rows(duel.rows)
             Phi = ldm_dual.with_constant(Phi) if self.fit_intercept else Phi
-            states = [ldm_dual.solve_features(Phi, self._problem(prepared, duel, y), *limits) for y in duel.Y.T]
+            states = [
+                ldm_dual.solve_features(Phi, one, *limits, start) for one, start in zip(problems, starts, strict=True)
+            ]
             coef = np.array([state.coef for state in states]).T
             coef, intercept = (coef[:-1], coef[-1]) if self.fit_intercept else (coef, np.zeros(len(states)))
         else:
             K = source.square(duel.rows)
             if self.fit_intercept:
                 K += 1
-            states = [ldm_dual.solve_kernel(K, self._problem(prepared, duel, y), *limits) for y in duel.Y.T]
+            states = [
+                ldm_dual.solve_kernel(K, one, *limits, start) for one, start in zip(problems, starts, strict=True)
+            ]
             coef = np.array([state.coef for state in states]).T
             intercept = coef.sum(axis=0) if self.fit_intercept else np.zeros(len(states))
         objective = sum(state.objective for state in states)
-        return coef, intercept, objective, max(s.gap for s in states), max(s.n_iter for s in states)
+        gap, n_iter = max(state.gap for state in states), max(state.n_iter for state in states)
+        return Fitted(coef, intercept, objective, gap, n_iter, list(states))
 
-    def _least_squares(
-        self, prepared: Prepared, duel: Duel, seed: int
-    ) -> tuple[np.ndarray, np.ndarray, float, float, int]:
+    def _least_squares(self, prepared: Prepared, duel: Duel) -> Fitted:
         problem = self._problem(prepared, duel, duel.Y[:, 0])
         machine = Machine("kernel", "penalised" if self.fit_intercept else "none", False)
         strength = 1 / (problem.C + problem.l2 / float(problem.weight.sum()))
-        task = (problem.weight, duel.Y, machine, strength)
+        task = (problem.weight, duel.Y, machine)
+        iterations = (np.array([strength]), self.tol, self.max_iter)
         n_iter, reached = 1, 0.0
         if isinstance(prepared.source, Features):
             Phi = prepared.source.rows(duel.rows)
             if prepared.iterative:
-                solution, n_iter, reached = iterate_features(Phi, *task, self.tol, self.max_iter)
+                (solution, n_iter, reached), *_ = iterate_features(Phi, *task, *iterations)
             else:
-                solution = ridge_features(Phi, *task)
+                solution = ridge_features(Phi, *task, strength)
         elif prepared.iterative:
             K = prepared.source.square(duel.rows)
-            solution, n_iter, reached = iterate_kernel(K, *task, self.tol, self.max_iter)
+            (solution, n_iter, reached), *_ = iterate_kernel(K, *task, *iterations)
         else:
-            solution = ridge_kernel(prepared.source.square(duel.rows), *task)
+            solution = ridge_kernel(prepared.source.square(duel.rows), *task, strength)
         solution, objective = ldm_dual.least_squares_factor(solution, problem)
-        return solution.coef, solution.intercept, objective, reached, n_iter
+        return Fitted(solution.coef, solution.intercept, objective, reached, n_iter, [])

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
@@ -23,7 +24,14 @@ from ..solvers.ridge_direct import (
     solve_features,
     solve_kernel,
 )
-from ..solvers.ridge_search import Task, best_candidate, full_search, held_out_accuracy, screened_search
+from ..solvers.ridge_search import (
+    Task,
+    best_candidate,
+    full_search,
+    held_out_accuracy,
+    iterated_accuracy,
+    screened_search,
+)
 from ..solvers.sources import Features, KernelBlocks, Source, submatrix
 from ..solvers.tridiagonal import solutions_kernel
 from ._pairwise import PairwiseMachines, Prepared
@@ -160,11 +168,11 @@ class RidgeMachines(PairwiseMachines):
         if isinstance(source, Features):
             Phi = source.rows(duel.rows)
             if iterative:
-                return iterate_features(Phi, weight, duel.Y, machine, s, self.tol, self.max_iter)
+                return iterate_features(Phi, weight, duel.Y, machine, np.array([s]), self.tol, self.max_iter)[0]
             return solve_features(Phi, weight, duel.Y, machine, s), 1, 0.0
         K = source.square(duel.rows)
         if iterative:
-            return iterate_kernel(K, weight, duel.Y, machine, s, self.tol, self.max_iter)
+            return iterate_kernel(K, weight, duel.Y, machine, np.array([s]), self.tol, self.max_iter)[0]
         return solve_kernel(K, weight, duel.Y, machine, s), 1, 0.0
 
     # -- selection ----------------------------------------------------------------------------------------------------
@@ -178,58 +186,75 @@ class RidgeMachines(PairwiseMachines):
             raise ValueError(
                 f"gamma={self.gamma!r}: several widths need one of the kernels {SHARED}, got {self.kernel!r}."
             )
-        if prepared.iterative:
-            raise ValueError(
-                "The problem is too large for a factorisation, which choosing among several values needs: give one "
-                "value, or a smaller basis (basis='random', n_basis=...)."
-            )
         gammas = [float(g) for g in np.ravel(self.gamma)] if many else [prepared.gamma]
         task = Task(
             problem.y,
             problem.n_classes,
             problem.weight,
-            self._folds(problem.y, problem.kept, n_given),
+            self._folds(problem.y, problem.kept, n_given, prepared.iterative),
             self.multi_class,
             machine,
             self.n_jobs,
         )
         prepare = lambda g: self._with_source(problem, g, prepared.duels, machine.penalty)  # noqa: E731
-        if isinstance(prepared.source, Features) or self.kernel not in SHARED:
-            sources = [prepared.source] if not many else [prepare(g).source for g in gammas]
-            scores = np.array([held_out_accuracy(source, task, strengths, np.float64) for source in sources])
+        if prepared.iterative or isinstance(prepared.source, Features) or self.kernel not in SHARED:
+            rows: list[np.ndarray] = []
+            for g in gammas:
+                source = prepare(g).source if many else prepared.source
+                if prepared.iterative:
+                    rows.append(iterated_accuracy(source, task, strengths, self.tol, self.max_iter))
+                else:
+                    rows.append(held_out_accuracy(source, task, strengths, np.float64))
+            scores = np.array(rows)
         else:
-            scores = self._search_kernel(problem.X, gammas, task, strengths)
+            largest = max(len(duel.rows) for duel in prepared.duels)
+            scores = self._search_kernel(problem.X, gammas, task, strengths, largest)
         width, strength = best_candidate(scores, strengths)
         self.cv_scores_ = scores if many else scores[0]
         self._say(f"chose candidate {(width, strength)} with a held-out accuracy of {scores[width, strength]:.4f}.")
         return (prepare(gammas[width]) if many else prepared), strength
 
-    def _search_kernel(self, X: Any, gammas: list[float], task: Task, strengths: np.ndarray) -> np.ndarray:
-        exact = self.search == "exact" or X.shape[0] <= SMALL
-        base = base_matrix(X, None, self.kernel, np.float64 if exact else np.float32)
-        room = np.empty_like(base) if len(gammas) > 1 else base
+    def _search_kernel(
+        self, X: Any, gammas: list[float], task: Task, strengths: np.ndarray, largest: int
+    ) -> np.ndarray:
+        """Scores of all widths; ``largest`` is the number of rows of the largest duel.
+
+        The widths share the distances as long as these, the kernel matrix of one width, and in every thread the block
+        of a duel with the two matrices of its eigenvectors stay within three kernel matrices; otherwise (two or three
+        classes) the distances are made anew for each width, in the place of its kernel matrix.
+        """
+        n = X.shape[0]
+        exact = self.search == "exact" or n <= SMALL
+        number: type = np.float64 if exact else np.float32
+        in_threads = effective_n_jobs(self.n_jobs) * 3 * (largest / n) ** 2
+        base = base_matrix(X, None, self.kernel, number) if len(gammas) > 1 and 2 + in_threads <= 3 else None
+        room = None if base is None else np.empty_like(base)
 
         def kernel_of(g: int, dtype: type) -> Source:
-            out = room if dtype == base.dtype else None
-            source = base if dtype == base.dtype else base_matrix(X, None, self.kernel, dtype)
+            if base is not None and dtype == base.dtype:
+                source, out = base, room
+            else:
+                source = out = base_matrix(X, None, self.kernel, dtype)
             return submatrix(kernel_from_base(source, self.kernel, gammas[g], self.degree, self.coef0, out=out))
 
         def part_of(g: int, rows: np.ndarray, dtype: type) -> Source:
-            part = base[rows[:, None], rows].astype(dtype, copy=False)
+            part = base_matrix(X[rows], None, self.kernel, dtype)
             return submatrix(kernel_from_base(part, self.kernel, gammas[g], self.degree, self.coef0, out=part))
 
         if exact:
             return full_search(kernel_of, len(gammas), task, strengths)
         return screened_search(kernel_of, part_of, len(gammas), task, strengths, check_random_state(self.random_state))
 
-    def _folds(self, codes: np.ndarray, kept: np.ndarray, n_given: int) -> list[np.ndarray] | None:
-        """Held-out sets as positions in the sorted rows.
+    def _folds(self, codes: np.ndarray, kept: np.ndarray, n_given: int, iterative: bool) -> list[np.ndarray] | None:
+        """Held-out sets as positions in the sorted rows; None for leave-one-out, which needs a factorisation.
 
         A splitter sees the rows of positive weight in the order in which they were given; ready-made splits number all
         rows that were given.
         """
-        if self.cv is None:
+        if self.cv is None and not iterative:
             return None
+        if self.cv is None:
+            self._say("iterative solver: 5 folds instead of leave-one-out.")
         order = np.argsort(kept, kind="stable")
         cv = check_cv(self.cv, codes[order], classifier=True)
         folds = [np.asarray(test) for _, test in cv.split(np.zeros(len(codes)), codes[order])]

@@ -38,7 +38,8 @@ class ULDMClassifier(RidgeMachines):
         How two-class machines decide between several classes: least lost duel, votes, or each class against the rest.
     cv : int, splitter or None, default=None
         Held-out sets for choosing among several values; None leaves one row out at a time.  Every row must be held out
-        once.  The rows held out stay in the set of basis points (the ``z_j``).
+        once.  The rows held out stay in the set of basis points (the ``z_j``).  The iterative solver fits every fold
+        anew, without its rows as basis points; for it None means 5 folds.
     search : {"auto", "exact"}, default="auto"
         "auto" screens many widths on a quarter of the rows, in single precision, where there are more than 1000 rows;
         "exact" evaluates every candidate.

@@ -61,11 +61,9 @@ def eigen(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     letter, n = _letter(A), len(A)
     w = np.empty(n, A.dtype)
     work, iwork = np.empty(1, A.dtype), np.empty(1, np.intc)
-    sizes = (-1, -1)
-    for _ in range(2):  # the first call asks for the sizes
-        info = _call(f"{letter}syevd", "V", "L", n, A, n, w, work, sizes[0], iwork, sizes[1])
-        sizes = int(work[0]), int(iwork[0])
-        work, iwork = np.empty(sizes[0], A.dtype), np.empty(sizes[1], np.intc)
+    _call(f"{letter}syevd", "V", "L", n, A, n, w, work, -1, iwork, -1)  # asks for the sizes
+    work, iwork = np.empty(int(work[0]), A.dtype), np.empty(iwork[0], np.intc)
+    info = _call(f"{letter}syevd", "V", "L", n, A, n, w, work, len(work), iwork, len(iwork))
     if info:
         raise LinAlgError(f"syevd ended with info={info}")
     return w, A.T
@@ -111,5 +109,10 @@ def cholesky(A: np.ndarray) -> None:
 def cholesky_solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Solve ``A X = B`` with A from `cholesky`; B has one or two dimensions."""
     X = np.array(B.T, A.dtype, order="C", ndmin=2)
-    _call(f"{_letter(A)}potrs", "L", len(A), len(X), A, len(A), X, len(A))
+    cholesky_solve_rows(A, X)
     return X[0] if B.ndim == 1 else X.T
+
+
+def cholesky_solve_rows(A: np.ndarray, X: np.ndarray) -> None:
+    """Replace each row x of X by the solution of ``A z = x``, with A from `cholesky`."""
+    _call(f"{_letter(X)}potrs", "L", len(A), len(X), A, len(A), X, len(A))

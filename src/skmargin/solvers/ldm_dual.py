@@ -16,9 +16,7 @@ G = I + l2 X'N X = L L' and dense rows x~ = L^-1 x.  Many features, or sparse ro
 and the certificate is that of the whole problem: for any u in its box and any numbers t with mean m_t,
 ``g = l1 p + u - l2 p (t - m_t)`` is dual feasible with ``D = sum u - 1/2 ||X'(y g)||^2 - l2/2 var(t)``.
 
-The ascent ends at the gap asked for; where few u are strictly inside their box, `_polish` then solves for them exactly
-(margin 1) and moves between box and inside until nothing changes: the primal-dual active set method of Hintermueller,
-Ito and Kunisch (2002).  Its point is taken only where its gap is smaller, and small problems go on until it succeeds.
+The dual is solved by `box_dual`.
 
 Least squares: the stationarity condition is that of ridge regression on the labels times one number (m1 the mean
 margin of that regression): strength 1/kappa, kappa = C + l2/S, S = sum s, factor (C + l1/S)/(kappa - l2 m1/S).
@@ -26,7 +24,6 @@ margin of that regression): strength 1/kappa, kappa = C + l2/S, S = sum s, facto
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,12 +32,12 @@ from scipy import linalg, sparse
 
 from skmargin._core import _ext
 
+from ..kernels.gram import row_blocks
+from .box_dual import Box, Solve, maximise
+from .lapack import cholesky, cholesky_solve, cholesky_solve_rows
 from .linear_system import Solution, dense
 
 FEW_FEATURES = 2000
-POLISH_ROWS, POLISH_STEPS = 1000, 20
-EXTRA_WORK = 1 << 30  # multiply-adds of ascent beyond the tolerance asked for, where they lead to the exact optimum
-EXACT = 1e-14
 DENSE_NUMBERS = 1 << 25  # sparse rows are made dense up to so many numbers
 
 
@@ -62,12 +59,24 @@ class LDMProblem:
 
 @dataclass(frozen=True)
 class LDMState:
-    """Coefficients (of rows or features), objective, relative duality gap and passes."""
+    """Coefficients (of rows or features), objective, relative duality gap and passes.
+
+    ``dual`` is ``g = l1 p + u``, with rows that have no box ``l1 p + u - l2 p (t - mu)``, where the next solve can
+    start (`LDMState.start`).
+    """
 
     coef: np.ndarray
     objective: float
     gap: float
     n_iter: int
+    dual: np.ndarray
+    problem: LDMProblem
+    mu: float = 1.0
+
+    def start(self, problem: LDMProblem) -> np.ndarray:
+        """The dual point for another C, other weights or other lambdas: u grows with its bounds."""
+        u = self.dual - self.problem.l1 * self.problem.p
+        return problem.l1 * problem.p + u * (problem.C * problem.weight / (self.problem.C * self.problem.weight))
 
 
 def modified_kernel(K: np.ndarray, problem: LDMProblem) -> np.ndarray:
@@ -76,47 +85,61 @@ def modified_kernel(K: np.ndarray, problem: LDMProblem) -> np.ndarray:
         return K
     p = problem.p
     root = np.sqrt(p)
-    B = root[:, None] * K * root
-    A = problem.l2 * B
+    Kt = K * root
+    Kt *= root[:, None]
+    A = problem.l2 * Kt
     A[np.diag_indices_from(A)] += 1
     try:
-        factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+        cholesky(A)
     except linalg.LinAlgError as error:
         raise ValueError(f"The kernel matrix is not positive semi-definite ({error}).") from error
-    Kt = linalg.cho_solve(factor, B, overwrite_b=True, check_finite=False)
+    cholesky_solve_rows(A, Kt)
+    del A
     Kt /= root
     Kt /= root[:, None]
-    Kt = 0.5 * (Kt + Kt.T)
     g = p * problem.y
-    v = Kt @ g
-    Kt += np.outer(v * (problem.l2 / (1 - problem.l2 * (g @ v))), v)
+    v = 0.5 * (Kt @ g + g @ Kt)
+    v *= np.sqrt(problem.l2 / (1 - problem.l2 * (g @ v)))
+    for rows in row_blocks(*Kt.shape):  # in place: symmetric to the last digit, and the correction
+        rest = slice(rows.start, None)
+        block = 0.5 * (Kt[rows, rest] + Kt[rest, rows].T) + np.outer(v[rows], v[rest])
+        Kt[rows, rest] = block
+        Kt[rest, rows] = block.T
     return Kt
 
 
-def solve_kernel(K: np.ndarray, problem: LDMProblem, tol: float, max_iter: int, seed: int) -> LDMState:
+def solve_kernel(
+    K: np.ndarray, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None = None
+) -> LDMState:
     """Hinge LDM on a kernel matrix; ``f = K coef``."""
     p, y = problem.p, problem.y
     Kt = np.ascontiguousarray(modified_kernel(K, problem))
-    box = _Box(
+    box = Box(
         y,
         problem.C * problem.weight,
         problem.l1 * p,
         curvature=Kt.diagonal(),
         pass_cost=Kt.size,
         product=lambda c: Kt @ c,
+        shifted=lambda theta: _shifted_kernel(Kt, theta),
+        patience=len(y),
         block=lambda free: Kt[np.ix_(free, free)],
         ascend=lambda *task: _ext.gram_box(Kt, *task),
     )
-    g, primal, gap, passes = _maximise(box, tol, max_iter, seed)
+    start = box.lin if state is None else box.lin + np.clip(state.start(problem) - box.lin, 0, box.cap)
+    g, primal, gap, passes = maximise(box, tol, max_iter, seed, start)
     f = Kt @ (y * g)
-    return LDMState(y * g - problem.l2 * (p * f - p * y * ((p * y) @ f)), primal, gap, passes)
+    coef = y * g - problem.l2 * (p * f - p * y * ((p * y) @ f))
+    return LDMState(coef, primal, gap, passes, g, problem)
 
 
-def solve_features(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int) -> LDMState:
+def solve_features(
+    X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None = None
+) -> LDMState:
     """Hinge LDM on features, dense or sparse; ``f = X coef``."""
     too_large = sparse.issparse(X) and X.shape[0] * X.shape[1] > DENSE_NUMBERS
     if too_large or X.shape[1] > FEW_FEATURES:
-        return _solve_rows(X, problem, tol, max_iter, seed)
+        return _solve_rows(X, problem, tol, max_iter, seed, state)
     p, y = problem.p, problem.y
     X = np.asarray(dense(X), dtype=np.float64)
     h = X.T @ (p * y)
@@ -124,89 +147,50 @@ def solve_features(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed:
     G[np.diag_indices_from(G)] += 1
     L = linalg.cholesky(G, lower=True, overwrite_a=True, check_finite=False)
     rows = np.ascontiguousarray(linalg.solve_triangular(L, X.T, lower=True, check_finite=False).T)
-    box = _Box(
+    box = Box(
         y,
         problem.C * problem.weight,
         problem.l1 * p,
         curvature=np.einsum("ij,ij->i", rows, rows),
         pass_cost=rows.size,
         product=lambda c: rows @ (c @ rows),
+        shifted=lambda theta: _shifted_rows(rows, theta),
+        patience=6 * rows.shape[1],
         block=lambda free: rows[free] @ rows[free].T,
         ascend=lambda *task: _ext.dense_box(rows, *task),
     )
-    g, primal, gap, passes = _maximise(box, tol, max_iter, seed)
-    return LDMState(linalg.solve_triangular(L.T, (y * g) @ rows, check_finite=False), primal, gap, passes)
+    start = box.lin if state is None else box.lin + np.clip(state.start(problem) - box.lin, 0, box.cap)
+    g, primal, gap, passes = maximise(box, tol, max_iter, seed, start)
+    coef = linalg.solve_triangular(L.T, (y * g) @ rows, check_finite=False)
+    return LDMState(coef, primal, gap, passes, g, problem)
 
 
-@dataclass(frozen=True)
-class _Box:
-    """The dual ``max sum u - 1/2 c'Kt c``, c = y g, g = lin + u, 0 <= u <= cap; ``product(c)`` is Kt c."""
-
-    y: np.ndarray
-    cap: np.ndarray
-    lin: np.ndarray
-    curvature: np.ndarray
-    pass_cost: int
-    product: Callable[[np.ndarray], np.ndarray]
-    block: Callable[[np.ndarray], np.ndarray]
-    ascend: Callable[..., Any]
+def _shifted_kernel(Kt: np.ndarray, theta: np.ndarray) -> Solve:
+    M = Kt.copy()
+    M[np.diag_indices_from(M)] += theta
+    cholesky(M)
+    return lambda x: cholesky_solve(M, x)
 
 
-def _maximise(box: _Box, tol: float, max_iter: int, seed: int) -> tuple[np.ndarray, float, float, int]:
-    """Ascent to ``tol``, polishing, and more ascent in between while that is cheap: g, P, relative gap, passes."""
-    zero = np.zeros(len(box.y))
-    g, passes = box.lin, 0
-    free_passes = EXTRA_WORK // box.pass_cost
-    while True:
-        g, _, primal, _, gap, used = box.ascend(box.y, box.cap, box.lin, zero, g, tol, max_iter - passes, seed + passes)
-        passes += used
-        better = _polish(box, g, gap)
-        if better is not None:
-            g, primal, gap = better
-        if gap <= EXACT or passes >= max_iter or used > free_passes:
-            return g, primal, gap, passes
-        free_passes -= used + 1
-        tol = 0.1 * min(tol, gap)
+def _shifted_rows(rows: np.ndarray, theta: np.ndarray) -> Solve:
+    """``(rows rows' + diag(theta))^{-1}`` on the side of the features (Woodbury)."""
+    scaled = rows / theta[:, None]
+    M = scaled.T @ rows
+    M[np.diag_indices_from(M)] += 1
+    cholesky(M)
+    return lambda x: x / theta - scaled @ cholesky_solve(M, scaled.T @ x)
 
 
-def _polish(box: _Box, g: np.ndarray, gap: float) -> tuple[np.ndarray, float, float] | None:
-    """The exact optimum from a good start g: a better g, its objective and relative gap, or None."""
-    best = None
-    y, cap, lin = box.y, box.cap, box.lin
-    A = np.maximum(box.curvature, 1e-300)
-    u, d = g - lin, y * box.product(y * g)
-    for _ in range(POLISH_STEPS):
-        wish = u + (1 - d) / A
-        free = np.flatnonzero((wish > 0) & (wish < cap))
-        if len(free) > POLISH_ROWS:
-            return best
-        u = np.where(wish >= cap, cap, 0.0)
-        if len(free):
-            missing = 1 - y[free] * box.product(y * (lin + u))[free]
-            H = y[free, None] * box.block(free) * y[free]
-            u[free] = linalg.lstsq(H, missing, cond=1e-12, check_finite=False, lapack_driver="gelsy")[0]
-        inside = np.clip(u, 0, cap)
-        d_inside = y * box.product(y * (lin + inside))
-        hinge = float(cap @ np.maximum(0, 1 - d_inside))
-        quadratic, linear = 0.5 * float((lin + inside) @ d_inside), float(lin @ d_inside)
-        # sums of the parts of the gap, each of them not negative
-        parts = cap * np.maximum(0, 1 - d_inside) - inside * (1 - d_inside)
-        new_gap = float(np.maximum(parts, 0).sum()) / max(quadratic + hinge + abs(linear), 1e-300)
-        if new_gap < gap:
-            best, gap = (lin + inside, quadratic + hinge - linear, new_gap), new_gap
-        if new_gap <= EXACT:
-            break
-        d = d_inside if (inside == u).all() else y * box.product(y * (lin + u))
-    return best
-
-
-def _solve_rows(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int) -> LDMState:
+def _solve_rows(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None) -> LDMState:
     p, y, l1, l2 = problem.p, problem.y, problem.l1, problem.l2
     cap, kappa = problem.C * problem.weight, l2 * p
     arrays = (X.indptr, X.indices, X.data, X.shape[1]) if sparse.issparse(X) else (np.ascontiguousarray(X),)
     ascend = _ext.csr_box if sparse.issparse(X) else _ext.dense_box
     toward = np.asarray(X.T @ (p * y))
     mu, g, passes, inner_tol, before = 1.0, l1 * p, 0, 0.3 * tol, (np.nan, np.nan)
+    if state is not None:
+        mu, g = state.mu, state.start(problem)
+        g = g if l2 > 0 else np.clip(g, l1 * p, l1 * p + cap)  # without the variance u is all there is
     while True:
         lin = (l1 + l2 * mu) * p
         g, w, _, _, _, used = ascend(*arrays, y, cap, lin, kappa, g, inner_tol, max_iter - passes, seed + passes)
@@ -224,7 +208,7 @@ def _solve_rows(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: in
         dual = float(u.sum()) - 0.5 * float(feasible @ feasible) - 0.5 * l2 * float(p @ (t - m_t) ** 2)
         gap = max(0.0, primal - dual) / max(square + hinge + abs(l1 * m), 1e-300)
         if gap <= tol or passes >= max_iter:
-            return LDMState(w, primal, gap, passes)
+            return LDMState(w, primal, gap, passes, g, problem, mu)
         slope = (m - before[1]) / (mu - before[0]) if mu != before[0] else np.nan
         slope = float(np.clip(slope, 0, 1 - 1e-6)) if np.isfinite(slope) else 0.0
         before = (mu, m)

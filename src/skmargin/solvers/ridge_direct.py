@@ -145,9 +145,12 @@ def _dual(
 
 
 def iterate_features(
-    Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float, tol: float, max_iter: int
-) -> Iterated:
-    """Solution on features that are used in products only: nothing of size N x N or n x n is formed."""
+    Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray, tol: float, max_iter: int
+) -> list[Iterated]:
+    """Solutions on features that are used in products only: nothing of size N x N or n x n is formed.
+
+    Each strength starts from the solution of the one before: give them from the largest to the smallest.
+    """
     n, N = Phi.shape
     Y = Y.reshape(n, -1)
     weight = machine.weights(weight)
@@ -167,52 +170,71 @@ def iterate_features(
         out = Phi.T @ v
         return np.append(out, v.sum()) if penalised else out
 
-    A = LinearOperator((n, N + penalised), matvec=forward, rmatvec=backward, dtype=np.float64)
-    columns, n_iter, reached = [], 0, 0.0
-    for y in (root[:, None] * Y).T:
-        x, stop, steps, norm, gradient, norm_A, *_ = lsmr(
-            A, project(y), damp=np.sqrt(s), atol=tol, btol=tol, conlim=0, maxiter=max_iter
+    out = []
+    X: Any = [None] * Y.shape[1]
+    n_unknown = N + penalised
+    nothing = np.zeros(n_unknown)
+    for s in strengths:
+        # the penalty as rows of the matrix: the damping of lsmr would pull towards the start instead of zero
+        damp = np.sqrt(s)
+        A = LinearOperator(
+            (n + n_unknown, n_unknown),
+            matvec=lambda x: np.concatenate([forward(x), damp * x]),  # noqa: B023
+            rmatvec=lambda v: backward(v[:n]) + damp * v[n:],  # noqa: B023
+            dtype=np.float64,
         )
-        n_iter = max(n_iter, steps)
-        if stop == 7:
-            reached = max(reached, gradient / (norm_A * norm))
-        columns.append(x)
-    X = np.array(columns).T
-    coef, b = X[:N], X[N] if penalised else np.zeros(Y.shape[1])
-    if free:
-        b = weight @ (Y - Phi @ coef) / weight.sum()
-    f = Phi @ coef + b
-    penalty = s * (np.einsum("ij,ij->j", coef, coef) + (b**2 if penalised else 0))
-    return Iterated(Solution(coef, b, weight @ (Y - f) ** 2 + penalty), n_iter, reached)
+        n_iter, reached = 0, 0.0
+        for column, y in enumerate((root[:, None] * Y).T):
+            right = np.concatenate([project(y), nothing])
+            X[column], stop, steps, norm, gradient, norm_A, *_ = lsmr(
+                A, right, atol=tol, btol=tol, conlim=0, maxiter=max_iter, x0=X[column]
+            )
+            n_iter = max(n_iter, steps)
+            if stop == 7:
+                reached = max(reached, gradient / (norm_A * norm))
+        x = np.array(X).T
+        coef, b = x[:N], x[N] if penalised else np.zeros(Y.shape[1])
+        if free:
+            b = weight @ (Y - Phi @ coef) / weight.sum()
+        f = Phi @ coef + b
+        penalty = s * (np.einsum("ij,ij->j", coef, coef) + (b**2 if penalised else 0))
+        out.append(Iterated(Solution(coef, b, weight @ (Y - f) ** 2 + penalty), n_iter, reached))
+    return out
 
 
 def iterate_kernel(
-    K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float, tol: float, max_iter: int
-) -> Iterated:
+    K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray, tol: float, max_iter: int
+) -> list[Iterated]:
     """As `iterate_features` for a full kernel matrix, which is overwritten."""
     root = np.sqrt(weight)
     if machine.penalty == "coefficients":
         K *= root
-        solution, n_iter, reached = iterate_features(K, weight, Y, machine, s, tol, max_iter)
-        return Iterated(solution._replace(coef=root[:, None] * solution.coef), n_iter, reached)
+        return [
+            one._replace(solution=one.solution._replace(coef=root[:, None] * one.solution.coef))
+            for one in iterate_features(K, weight, Y, machine, strengths, tol, max_iter)
+        ]
     y = root[:, None] * Y.reshape(len(root), -1)
-    M = LinearOperator(K.shape, matvec=lambda x: root * (K @ (root * x)) + s * x, dtype=np.float64)
-    counter = _Counter()
-    reached = 0.0
-    solved = []
-    for column in (*y.T, root) if machine.bias != "none" else y.T:
-        counter.n = 0
-        x, failed = cg(M, column, rtol=tol, maxiter=max_iter, callback=counter)
-        if failed:
-            reached = max(reached, float(np.linalg.norm(M @ x - column) / np.linalg.norm(column)))
-        solved.append(x)
-    u = np.array(solved[: y.shape[1]]).T
-    b = np.zeros(y.shape[1])
-    if machine.bias != "none":
-        v = solved[-1]
-        b = (v @ y) / ((machine.bias == "penalised") + root @ v)
-        u = u - np.outer(v, b)
-    return Iterated(Solution(root[:, None] * u, b, s * np.einsum("ij,ij->j", y, u)), counter.most, reached)
+    columns = (*y.T, root) if machine.bias != "none" else tuple(y.T)
+    solved: list[Any] = [None] * len(columns)
+    out = []
+    for s in strengths:
+        M = LinearOperator(K.shape, matvec=lambda x: root * (K @ (root * x)) + s * x, dtype=np.float64)  # noqa: B023
+        counter, reached = _Counter(), 0.0
+        for number, column in enumerate(columns):
+            counter.n = 0
+            x, failed = cg(M, column, x0=solved[number], rtol=tol, maxiter=max_iter, callback=counter)
+            if failed:
+                reached = max(reached, float(np.linalg.norm(M @ x - column) / np.linalg.norm(column)))
+            solved[number] = x
+        u = np.array(solved[: y.shape[1]]).T
+        b = np.zeros(y.shape[1])
+        if machine.bias != "none":
+            v = solved[-1]
+            b = (v @ y) / ((machine.bias == "penalised") + root @ v)
+            u = u - np.outer(v, b)
+        solution = Solution(root[:, None] * u, b, s * np.einsum("ij,ij->j", y, u))
+        out.append(Iterated(solution, counter.most, reached))
+    return out
 
 
 class _Counter:

@@ -18,6 +18,7 @@ import numpy as np
 
 from .linear_system import Machine, RidgePath, scale, spectrum_of_features, spectrum_of_kernel
 from .pairwise import Duel, duels, n_machines, over_threads, winners
+from .ridge_direct import iterate_features, iterate_kernel
 from .sources import Features, Source
 
 N_WIDTHS_KEPT = 3
@@ -82,8 +83,39 @@ def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: 
             F[:, held, columns] = scores.reshape(len(held), len(strengths), -1).transpose(1, 0, 2)
 
     over_threads(work, duels(task.codes, task.n_classes, task.method), task.n_jobs)
+    return _accuracy(F, task)
+
+
+def _accuracy(F: np.ndarray, task: Task) -> np.ndarray:
     hits = np.array([winners(f, task.n_classes, task.method) == task.codes for f in F])
     return hits @ task.weight / task.weight.sum()
+
+
+def iterated_accuracy(source: Source, task: Task, strengths: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
+    """As `held_out_accuracy` where there is no factorisation: a machine for each fold and strength, by iterations.
+
+    Of each fold the strengths go from the largest to the smallest, each the start of the next.
+    """
+    n, order = len(task.codes), np.argsort(-strengths, kind="stable")
+    F = np.empty((len(strengths), n, n_machines(task.n_classes, task.method)))
+    assert task.folds is not None
+
+    def work(job: tuple[Duel, np.ndarray]) -> None:
+        duel, held = job
+        inside = ~np.isin(duel.rows, held)
+        rows = duel.rows[inside]
+        machine = (task.weight[rows], duel.Y[inside], task.machine, strengths[order], tol, max_iter)
+        if isinstance(source, Features):
+            fits = iterate_features(source.rows(rows), *machine)
+        else:
+            fits = iterate_kernel(source.square(rows), *machine)
+        for number, (solution, *_) in zip(order, fits, strict=True):
+            solution = scale(solution) if task.machine.normalised else solution
+            F[number, held, duel.columns] = source.scores(held, rows, solution.coef) + solution.intercept
+
+    parts = duels(task.codes, task.n_classes, task.method)
+    over_threads(work, [(duel, fold) for duel in parts for fold in task.folds], task.n_jobs)
+    return _accuracy(F, task)
 
 
 def full_search(
