@@ -89,7 +89,8 @@ def _index(pages: dict[str, list[Scores]]) -> str:
         for paper, parts in pages.items()
     ]
     blocks = [f"# {TITLES['index']}", INTRODUCTIONS["index"], "\n".join(lines)]
-    tables = [part for parts in pages.values() for part in parts if part.experiment.name not in _figures.PICTURES]
+    parts = [part for paper, found in pages.items() if paper != "overall" for part in found]
+    tables = [part for part in parts if part.experiment.name not in _figures.PICTURES]
     rows = [[f"[{p.experiment.name}]({p.experiment.paper}.md)", *summary(p)] for p in tables]
     header = ["table", "data sets", "within two points", "reference", "first here", "first in the paper"]
     blocks.append(markdown(header, rows))
