@@ -24,10 +24,12 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
+from ..kernels.gram import row_blocks
 from ..losses import SmoothLoss
 from ..regularizers import SmoothPenalty
 
 _PRECONDITION_ROWS = 200
+_DROPPED = 1e-7  # share of the curvature that the samples left out of an explicit Hessian may have
 _BLOCK_WORK = 16_000_000  # multiply-adds of one block of a threaded product
 
 
@@ -88,6 +90,13 @@ class Rows:
 
         _run(block, [slice(a, b) for a, b in pairwise(cuts)])
         return out
+
+
+def _largest(sizes: np.ndarray, rest: float) -> np.ndarray:
+    """Places of the largest numbers, in order, such that the others sum to at most the share ``rest`` of all."""
+    order = np.argsort(sizes)
+    below = np.cumsum(sizes[order], dtype=np.float64)
+    return np.sort(order[np.searchsorted(below, rest * below[-1], side="right") :])
 
 
 def _blocks(n: int, wanted: int) -> list[slice]:
@@ -259,18 +268,25 @@ class PrimalObjective:
         return product
 
     def explicit_hessian(self, point: Point) -> np.ndarray:
-        """The Hessian as a matrix over ``theta.ravel()``: for small problems only."""
-        n, k = point.F.shape
-        X = self.rows.X - self.centre
-        if self.fit_intercept:
-            X = np.column_stack([X, np.ones(n, X.dtype)])
-        diagonal, left, right = self.loss.curvature(point.F, self.own, self.weight).factors()
-        rank_one = (X[:, :, None] * left[:, None, :]).reshape(n, -1).T @ (X[:, :, None] * right[:, None, :]).reshape(
-            n, -1
-        )
-        H = -0.5 * (rank_one + rank_one.T)
-        same = X.T @ (X[:, :, None] * diagonal[:, None, :]).reshape(n, -1)  # (d, d k): one block a class
-        size = X.shape[1]
+        """The Hessian as a matrix over ``theta.ravel()``: for few parameters only.
+
+        Samples without curvature, at small smoothing nearly all, are left out; the others are taken block by block.
+        """
+        kept = _largest(self.loss.curvature(point.F, self.own, self.weight).sizes(), _DROPPED)
+        own = (np.arange(len(kept)), self.own[1][kept])
+        F = point.F[kept].astype(np.float64)  # single precision would spoil the directions without curvature
+        diagonal, left, right = self.loss.curvature(F, own, self.weight[kept]).factors()
+        size, k = self.shape
+        H, same = np.zeros((size * k, size * k)), np.zeros((size, size * k))
+        for block in row_blocks(len(kept), size * k):
+            X = self.rows.X[kept[block]].astype(np.float64)
+            X = (X.toarray() if self.rows.sparse else X) - self.centre
+            if self.fit_intercept:
+                X = np.column_stack([X, np.ones(len(X), X.dtype)])
+            a, b, c = ((X[:, :, None] * f[block][:, None, :]).reshape(len(X), -1) for f in (left, right, diagonal))
+            H -= a.T @ b
+            same += X.T @ c  # one block a class
+        H = 0.5 * (H + H.T)
         H.reshape(size, k, size, k)[:, np.arange(k), :, np.arange(k)] += same.reshape(size, size, k).transpose(2, 0, 1)
         W, _ = self._split(point.theta)
         d = W.shape[0]
