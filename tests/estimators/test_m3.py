@@ -241,7 +241,7 @@ def test_many_classes_need_no_large_temporaries():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert model.score(X, y) > 0.99
-    assert peak < 3 * X.nbytes + 8 * (8 * len(y) * k + 8 * k * k + 30 * d * k)
+    assert peak < 3 * X.nbytes + 8 * (5 * len(y) * k + 8 * k * k + 30 * d * k)
 
 
 def test_warning_and_errors(iris):
