@@ -20,7 +20,7 @@ from .primal_objective import Certificate, Point, PrimalObjective
 Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
 
 SOLVERS: dict[str, Solver] = {"lbfgs": lbfgs, "newton-cg": newton_cg}
-_LEVELS = (1.0, 0.2)  # first level of smoothing in units of the margin, and the factor from level to level
+_LEVELS = (0.5, 0.2)  # first level of smoothing in units of the margin, and the factor from level to level
 _LOWEST = 1e-9
 _FINE = 2e-3  # levels below are too narrow for L-BFGS: few samples hold all the curvature
 _WARM_LEVEL, _WARM_GAP = 1e-3, 0.3  # level at which a start with at most this gap is continued
