@@ -21,7 +21,7 @@ def save(figure: Any, path: str | os.PathLike[str]) -> None:
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
-    with mpl.rc_context({"svg.hashsalt": Path(path).stem, "svg.fonttype": "path"}):
+    with mpl.rc_context({"svg.hashsalt": Path(path).stem, "svg.fonttype": "none"}):
         figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
     plt.close(figure)
 
