@@ -104,6 +104,7 @@ def convergence(scores: Scores) -> Any:
             twin.plot(x, 100 * accuracy, color=COLOURS[j], linewidth=1, linestyle=":")
         axis.set(title=name, xscale="log", yscale="log", xlabel="iterations", ylabel="objective / best")
         twin.set_ylabel("test accuracy, % (dotted)", fontsize="small")
+        axis.minorticks_off()
         axis.spines["top"].set_visible(False)
         twin.spines["top"].set_visible(False)
     axes[0].legend(frameon=False, fontsize="small")
@@ -132,6 +133,7 @@ def epochs(scores: Scores) -> Any:
             x, value = scores.curve(name, method, "suboptimality")
             axis.plot(x, np.maximum(value, 1e-8), color=COLOURS[j], linewidth=1.2, label=method)
         axis.set(title=name, yscale="log", xlabel="epoch", ylabel="relative suboptimality")
+        axis.minorticks_off()
         _tidy(axis)
     axes[0].legend(frameon=False, fontsize="small")
     return figure
