@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from skmargin.estimators._m3 import M3SVC
+from skmargin import M3SVC
 
 EPOCHS = 500
 DELTA = 1e-2

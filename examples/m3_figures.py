@@ -2,7 +2,7 @@
 
     python examples/m3_figures.py [--out m3_figures.png]
 
-Convergence is drawn against the duality gap, which the paper does not have.  Needs matplotlib.
+The curves of convergence end where the duality gap, which the paper does not have, is below ``tol``.  Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from skmargin.estimators._m3 import M3SVC
+from skmargin import M3SVC
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 POWERS = (1, 2, 3, 4, 5, 6, 7, 8)

@@ -14,29 +14,38 @@ OUT = Path(__file__).resolve().parent.parent / "docs" / "figures" / "odm_margins
 
 
 def main() -> None:
-    """Held-out margins on the digits, divided by their mean."""
+    """Margins on the digits divided by their mean, on the training half and on the other; then the support vectors."""
     X, y = load_digits(return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, random_state=0)
-    n = len(y_train)
+    parts = train_test_split(X / 16, y, test_size=0.5, random_state=0)
+    X_train, X_test, y_train, y_test = parts
     machines = {
-        "Crammer-Singer, C=1": CrammerSingerSVC(C=1),
-        "ODM, mu=0 (no upper part)": ODMClassifier(C=n, mu=0),
-        "ODM, mu=0.5": ODMClassifier(C=n, mu=0.5),
+        "Crammer-Singer": CrammerSingerSVC(random_state=0),
+        "ODM": ODMClassifier(random_state=0),
     }
-    figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.5), sharex=True, layout="constrained")
+    bins = np.linspace(-1, 3, 61)
     for name, machine in machines.items():
-        values = margins(machine.fit(X_train, y_train), X_test, y_test)
-        values = np.sort(values / values.mean())
-        spread = values.std()
-        wrong = float((values <= 0).mean())
-        label = f"{name}: deviation/mean {spread:.2f}, errors {wrong:.3f}"
-        axes.plot(values, np.arange(1, len(values) + 1) / len(values), label=label)
-        print(label)
-    axes.axvline(0, color="grey", linewidth=0.8)
-    axes.set(xlabel="margin / mean margin", ylabel="share of test samples below")
-    axes.legend(fontsize="small")
+        machine.fit(X_train, y_train)
+        for axes, rows, labels, part in (
+            (panels[0], X_train, y_train, "training half"),
+            (panels[1], X_test, y_test, "held-out half"),
+        ):
+            values = margins(machine, rows, labels)
+            values = values / values.mean()
+            label = f"{name}: deviation {values.std():.2f}, errors {np.mean(values <= 0):.3f}"
+            axes.hist(values, bins, histtype="stepfilled", alpha=0.5, label=label)
+            axes.set(title=part, xlabel="margin / mean margin", ylabel="samples")
+            print(f"{part}: {label}")
+    for axes in panels:
+        axes.axvline(0, color="grey", linewidth=0.8)
+        axes.legend(fontsize="small", loc="upper right")
+        axes.margins(y=0.25)
     OUT.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(OUT, dpi=120)
+
+    for theta in (0.0, 0.2, 0.4, 0.6, 0.8):
+        machine = ODMClassifier(theta=theta, kernel="rbf", random_state=0).fit(X_train, y_train)
+        print(f"theta {theta}: {len(machine.support_)} support vectors, accuracy {machine.score(X_test, y_test):.3f}")
 
 
 if __name__ == "__main__":

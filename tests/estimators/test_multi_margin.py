@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import MultiMarginSVC, SemiSupervisedMarginSVC, WestonWatkinsSVC
-from skmargin.solvers.semi_supervised import balanced_labels, label_losses, whole_counts
+from skmargin.solvers.semi_supervised import balanced_labels, label_losses, likely_shares, whole_counts
 
 
 @parametrize_with_checks(
@@ -158,7 +158,7 @@ def test_without_unlabelled_rows_it_is_the_supervised_machine():
 
 
 @pytest.mark.parametrize("balance", [True, False])
-@pytest.mark.parametrize("C_unlabeled", ["auto", 0.05])
+@pytest.mark.parametrize("C_unlabeled", ["auto", "mean", 0.02])
 def test_semi_supervised_objective_never_rises_in_a_stage(balance, C_unlabeled):
     X, y = load_digits(return_X_y=True)
     X, y = X[:600] / 16, y[:600]
@@ -174,12 +174,17 @@ def test_semi_supervised_objective_never_rises_in_a_stage(balance, C_unlabeled):
     # The objective is that of the published machine and the published labels.
     F, k = X @ clf.coef_.T + clf.intercept_, 10
     hinge = np.maximum(0, 1 - F[np.arange(len(y)), clf.transduction_][:, None] + F).sum(axis=1) - 1
-    cost = np.where(shown, 1.0, 1 / (~shown).sum() if C_unlabeled == "auto" else C_unlabeled)
+    named = {"auto": shown.sum() / (~shown).sum(), "mean": 1 / (~shown).sum()}
+    cost = np.where(shown, 1.0, named.get(C_unlabeled, C_unlabeled))
     penalty = 0.5 * ((k + 1) * (clf.coef_**2).sum() + (clf.intercept_**2).sum())
     assert penalty + cost @ hinge == pytest.approx(clf.objective_, rel=1e-6)
     if balance:
-        wanted = whole_counts(np.bincount(y[shown], minlength=k).astype(float), (~shown).sum())
-        assert np.array_equal(np.bincount(clf.transduction_[~shown], minlength=k), wanted)
+        least, most = likely_shares(np.bincount(y[shown], minlength=k).astype(float), (~shown).sum())
+        shares = np.bincount(clf.transduction_[~shown], minlength=k) / (~shown).sum()
+        assert (shares >= least - 2 / len(y)).all() and (shares <= most + 2 / len(y)).all()
+        given = clone(clf).set_params(balance=np.arange(1, 11)).fit(X, partly)
+        wanted = whole_counts(np.arange(1.0, 11), (~shown).sum())
+        assert np.array_equal(np.bincount(given.transduction_[~shown], minlength=k), wanted)
     else:
         assert (clf.transduction_[~shown] == clf.predict(X[~shown])).mean() > 0.99
 
@@ -231,11 +236,32 @@ def test_best_labels():
     assert by_hand[0] == pytest.approx(by_hand[1])
     assert np.array_equal(losses.argmin(axis=1), F.argmax(axis=1))
     shares = np.array([0.1, 0.2, 0.3, 0.4])
-    exact = balanced_labels(losses, np.ones(300), shares)
+    exact = balanced_labels(losses, np.ones(300), shares, shares)
     assert np.array_equal(np.bincount(exact), [30, 60, 90, 120])
     mass = np.full(300, 1.0)
     mass[0] += 1e-12  # unequal masses: prices
-    near = balanced_labels(losses, mass, shares)
+    near = balanced_labels(losses, mass, shares, shares)
     assert np.abs(np.bincount(near) - [30, 60, 90, 120]).max() <= 3
     cost = [losses[np.arange(300), labels].sum() for labels in (exact, near)]
     assert cost[0] <= cost[1] * 1.02 and cost[1] <= cost[0] * 1.02
+    least, most = np.array([0.0, 0.2, 0.28, 0.0]), np.array([0.2, 0.4, 1.0, 1.0])
+    exact, near = (balanced_labels(losses, m, least, most) for m in (np.ones(300), mass))
+    for labels, slack in ((exact, 0), (near, 3)):
+        counts = np.bincount(labels, minlength=4)
+        assert (counts >= 300 * least - slack - 1e-9).all() and (counts <= 300 * most + slack + 1e-9).all()
+    cost = [losses[np.arange(300), labels].sum() for labels in (losses.argmin(axis=1), exact, near)]
+    assert cost[0] <= cost[1] and cost[1] <= cost[2] * 1.02
+    wide = balanced_labels(losses, np.ones(300), np.zeros(4), np.ones(4))
+    assert np.array_equal(wide, losses.argmin(axis=1))
+
+
+def test_unlabelled_rows_help_with_few_labels():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:900] / 16, y[:900]
+    scores = []
+    for seed in range(3):
+        partly, shown = hide(y, 0.05, seed)
+        supervised = MultiMarginSVC(random_state=0).fit(X[shown], y[shown])
+        semi = SemiSupervisedMarginSVC(random_state=0).fit(X, partly)
+        scores.append([m.score(X[~shown], y[~shown]) for m in (supervised, semi)])
+    assert np.diff(np.mean(scores, axis=0)) > 0

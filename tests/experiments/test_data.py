@@ -20,7 +20,7 @@ def test_parts_of_a_set_under_both_names(tmp_path):
     X, y = load_iris(return_X_y=True)
     source = Source("flowers", (("flowers.train", "flowers"), ("flowers.test", "flowers.t")), n_features=4)
     assert not is_here(source, tmp_path)
-    with pytest.raises(MissingData, match=r"flowers.*flowers\.t.*--data"):
+    with pytest.raises(MissingData, match=r"flowers.*`flowers\.t`.*--data"):
         find(source, tmp_path)
     write(tmp_path / "flowers.train.svm.bz2", X[:100], y[:100])
     write(tmp_path / "flowers.t.bz2", X[100:], y[100:])

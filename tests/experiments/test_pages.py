@@ -75,7 +75,7 @@ def test_pages_are_the_same_from_the_same_results(tmp_path):
     for one, other in zip(*pages, strict=True):
         assert one.read_bytes() == other.read_bytes()
     text = pages[0][0].read_text()
-    assert "news20 (`news20.train or news20.scale and news20.test or news20.t.scale`)" in text
+    assert "news20 (`news20.train` or `news20.scale`, `news20.test` or `news20.t.scale`)" in text
     assert write_pages([], tmp_path / "c") == []
 
 

@@ -3,7 +3,19 @@
 import pytest
 from sklearn.datasets import load_iris
 
-from skmargin import LSSVC, M3SVC, CrammerSingerSVC, LDMClassifier, TopKSVC, ULDMClassifier, WestonWatkinsSVC
+from skmargin import (
+    LSSVC,
+    M3SVC,
+    CrammerSingerSVC,
+    LDMClassifier,
+    LpNormSVC,
+    MultiMarginSVC,
+    ODMClassifier,
+    SemiSupervisedMarginSVC,
+    TopKSVC,
+    ULDMClassifier,
+    WestonWatkinsSVC,
+)
 from skmargin.model_selection import MarginSearchCV
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
@@ -32,7 +44,19 @@ class Recorder:
 
 @pytest.mark.parametrize(
     "estimator",
-    [CrammerSingerSVC(), WestonWatkinsSVC(), TopKSVC(k=2), M3SVC(), ULDMClassifier(), LSSVC(), LDMClassifier()],
+    [
+        CrammerSingerSVC(),
+        WestonWatkinsSVC(),
+        TopKSVC(k=2),
+        LpNormSVC(),
+        MultiMarginSVC(),
+        SemiSupervisedMarginSVC(),
+        ODMClassifier(),
+        M3SVC(),
+        ULDMClassifier(),
+        LSSVC(),
+        LDMClassifier(),
+    ],
     ids=lambda e: type(e).__name__,
 )
 def test_scoring_monitor_of_a_fit(estimator):
@@ -55,6 +79,20 @@ def test_search_tells_of_every_fit(estimator, n_jobs):
     ]
     assert len(evaluated) == 6 + 1  # and the last fit
     assert ("MarginSearchCV", "fit") in recorder.ended
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("estimator", [ULDMClassifier(), LSSVC(), LDMClassifier()], ids=lambda e: type(e).__name__)
+def test_fits_of_several_machines_tell_of_each(estimator, n_jobs):
+    recorder = Recorder()
+    estimator.set_params(n_jobs=n_jobs).set_callbacks(recorder).fit(X, Y)
+    assert [name for _, name in recorder.begun].count("machine") == 3
+    assert [name for _, name in recorder.ended][-2:] == ["machines", "fit"]
+    assert sorted(recorder.begun) == sorted(recorder.ended)
+    assert not hasattr(estimator, "_progress")
+    within = Recorder()  # as a part of another task
+    MarginSearchCV(type(estimator)(n_jobs=n_jobs), {"gamma": [0.1, 1.0]}, cv=2).set_callbacks(within).fit(X, Y)
+    assert [name for _, name in within.ended].count("machine") == (2 * 2 + 1) * 3
 
 
 def test_progress_bar(capsys):

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer, recall_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
@@ -24,14 +25,18 @@ from skmargin import (
     LSSVC,
     M3SVC,
     CrammerSingerSVC,
+    FuzzyPairwiseClassifier,
     LDMClassifier,
     LpNormSVC,
     MultiMarginSVC,
+    ODMClassifier,
+    SemiSupervisedMarginSVC,
     TopKSVC,
     ULDMClassifier,
     WestonWatkinsSVC,
 )
 from skmargin.model_selection import MarginSearchCV, default_grid
+from skmargin.model_selection._folds import windows
 
 X, Y = load_iris(return_X_y=True)
 X = MinMaxScaler().fit_transform(X)
@@ -52,6 +57,19 @@ SEARCHES = {
     "uldm-basis": (ULDMClassifier(basis="random", n_basis=20, random_state=0), {"alpha": [1e-6, 1e-2]}),
     "lssvc": (LSSVC(multi_class="ovr"), {"C": [0.1, 1.0, 10.0]}),
     "ldm": (LDMClassifier(tol=1e-6, random_state=0), {"C": [0.1, 10.0]}),
+    "ldm-linear": (LDMClassifier(kernel="linear", tol=1e-6, random_state=0), {"C": [0.1, 10.0], "lambda1": [0.5, 1.0]}),
+    "ldm-least-squares": (LDMClassifier(loss="least_squares"), {"C": [0.1, 10.0], "gamma": [0.1, 1.0]}),
+    "odm": (ODMClassifier(tol=1e-6, random_state=0), {"C": [10.0, 100.0], "mu": [0.0, 0.5]}),
+    "odm-rbf": (ODMClassifier(kernel="rbf", mu=0.0, tol=1e-5, random_state=0), {"C": [10.0, 100.0]}),
+    "semi-supervised": (SemiSupervisedMarginSVC(tol=1e-5, random_state=0), {"C": [0.1, 1.0]}),
+    "fuzzy-pairwise": (FuzzyPairwiseClassifier(CrammerSingerSVC(tol=1e-6)), {"estimator__C": [0.1, 1.0]}),
+    "uldm-inner-widths": (ULDMClassifier(gamma=[0.1, 1.0], cv=3), {"alpha": [1e-6, 1e-1]}),
+    "uldm-inner-strengths": (ULDMClassifier(alpha=[1e-6, 1e-2], cv=3), {"gamma": [0.1, 1.0]}),
+    "uldm-kmeans": (ULDMClassifier(basis="kmeans++", n_basis=20, random_state=0), {"alpha": [1e-6, 1e-2]}),
+    "uldm-pipeline": (
+        make_pipeline(StandardScaler(), ULDMClassifier()),
+        {"standardscaler__with_std": [True, False], "uldmclassifier__alpha": [1e-8, 1e-2]},
+    ),
     "pipeline": (
         make_pipeline(StandardScaler(), CrammerSingerSVC(tol=1e-6)),
         {"standardscaler__with_std": [True, False], "crammersingersvc__C": [0.1, 1.0]},
@@ -157,6 +175,38 @@ def test_fits_that_fail():
         MarginSearchCV(CrammerSingerSVC(), {"C": [-1.0, 1.0]}, error_score="raise", n_jobs=2).fit(X, Y)
     with pytest.raises(ValueError, match="nothing to fit"):
         MarginSearchCV(CrammerSingerSVC(), []).fit(X, Y)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+def test_folds_on_threads_are_views_of_one_array(container):
+    rows = container(np.arange(40.0).reshape(20, 2) % 7)
+    splits = list(KFold(3, shuffle=True, random_state=0).split(rows))
+    new_splits, parts = windows(rows, splits)
+    dense = rows.toarray() if sparse.issparse(rows) else rows
+    for (train, test), (new_train, new_test), part in zip(splits, new_splits, parts, strict=True):
+        assert set(train) == set(new_train) and set(test) == set(new_test) and len(train) == len(new_train)
+        for found, wanted in zip(part, (new_train, new_test), strict=True):
+            assert_array_equal(found.toarray() if sparse.issparse(found) else found, dense[wanted])
+    base = lambda part: part.data if sparse.issparse(part) else part  # noqa: E731
+    assert np.shares_memory(base(parts[0][0]), base(parts[1][0]))
+    assert windows(rows, list(ShuffleSplit(2, random_state=0).split(rows))) is None
+    assert windows(rows, [(np.arange(5), np.arange(5, 20)), (np.arange(5, 20), np.arange(5))]) is not None
+    assert windows(rows, [(np.arange(4), np.arange(5, 20)), (np.arange(5, 20), np.arange(5))]) is None
+
+
+def test_memory_does_not_grow_with_the_threads_by_the_rows():
+    rows = np.random.default_rng(0).random((500, 2000), dtype=np.float32)
+    labels = np.arange(500) % 3
+    peaks = []
+    for n_jobs in (2, 5):
+        search = MarginSearchCV(CrammerSingerSVC(), {"C": [1e-4, 1e-3]}, cv=5, n_jobs=n_jobs, refit=False)
+        tracemalloc.start()
+        try:
+            search.fit(rows, labels)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 0.5 * rows.nbytes
 
 
 def test_first_steps_are_fitted_once_a_fold():

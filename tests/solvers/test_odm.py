@@ -176,6 +176,27 @@ def test_gradient_of_the_smoothed_loss():
     assert smoothed(machine, F, 0.7, 1e-4)[0] == pytest.approx(machine.loss(F), rel=1e-3)
 
 
+@pytest.mark.parametrize(("mu", "theta"), [(0.0, 0.3), *BANDS])
+@pytest.mark.parametrize(("k", "C"), [(2, 30.0), (4, 100.0)])
+def test_published_inner_optimum_is_that_of_cvxpy(mu, theta, k, C):
+    X, y = toy(30, 4, k, seed=k)
+    X[3] = 0
+    frozen = np.random.default_rng(0).normal(size=30)
+    machine = Machine(y, np.random.default_rng(1).uniform(0.2, 3, 30) * C / 30, k, mu, theta, False)
+    W = cp.Variable((4, k))
+    F = X @ W
+    own = cp.sum(cp.multiply(F, np.eye(k)[y]), axis=1)
+    hinge = (1 - theta) * (1 - np.eye(k)[y]) - cp.reshape(own, (30, 1), order="C") @ np.ones((1, k)) + F
+    cost = 0.5 * cp.sum_squares(W) + machine.cap @ cp.square(cp.max(cp.pos(hinge), axis=1))
+    cost += mu * (machine.cap @ cp.square(cp.pos(own - frozen - 1 - theta)))
+    best = cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10)
+    arguments = y, machine.cap, k, mu, theta, frozen, np.zeros((30, k)), np.zeros(30), 1e-8, 100_000, 0
+    S = sparse.csr_array(X)
+    for out in (_ext.dense_paper(X, *arguments), _ext.csr_paper(S.indptr, S.indices, S.data, 4, *arguments)):
+        assert out["primal"] == pytest.approx(best, rel=1e-6)
+        assert 0 <= out["gap"] <= 1e-8 * out["primal"]
+
+
 def test_core_refuses_wrong_rivals():
     X, y = toy()
     machine = Machine(y, np.ones(30), 3, 0.5, 0.2)

@@ -1,6 +1,7 @@
 // Python face of the linear block ascent with the loss of the optimal margin distribution machine.
 #include "band_loss.hpp"
 #include "linear_task.hpp"
+#include "paper_blocks.hpp"
 
 namespace nb = nanobind;
 using namespace skm;
@@ -39,6 +40,68 @@ nb::dict csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, V
                theta, rival);
 }
 
+// The published inner problem; duals as zeta (n x k) and beta (n).
+struct PaperTask {
+    Vector<int32_t> y;
+    Vector<double> cap;
+    int32_t k;
+    double mu, theta;
+    Vector<double> frozen;
+    Matrix<double> zeta;
+    Vector<double> beta;
+    double tol;
+    int64_t passes;
+    uint64_t seed;
+};
+
+template <class Rows>
+nb::dict paper(const Rows& rows, const PaperTask& task) {
+    const size_t n = static_cast<size_t>(rows.n), d = static_cast<size_t>(rows.d), k = static_cast<size_t>(task.k);
+    if (task.y.size() != n || task.cap.size() != n || task.frozen.size() != n || task.beta.size() != n ||
+        task.zeta.shape(0) != n || task.zeta.shape(1) != k)
+        throw nb::value_error("the arrays given to the core do not fit each other");
+    for (size_t i = 0; i < n; ++i)
+        if (task.y.data()[i] < 0 || task.y.data()[i] >= task.k)
+            throw nb::value_error("a class code lies outside 0..k-1");
+    std::vector<double> zeta(task.zeta.data(), task.zeta.data() + n * k), beta(task.beta.data(), task.beta.data() + n);
+    std::vector<double> W(k * d);
+    nb::dict result;
+    {
+        nb::gil_scoped_release unlocked;
+        Poll poll(ask_python);
+        PaperBlocks<Rows> blocks(rows, task.y.data(), task.cap.data(), task.mu, task.theta, task.frozen.data(),
+                                 zeta.data(), beta.data(), poll);
+        blocks.run(task.tol, task.passes, task.seed);
+        blocks.publish(W.data());
+        nb::gil_scoped_acquire locked;
+        result["primal"] = blocks.primal;
+        result["gap"] = blocks.gap;
+        result["passes"] = blocks.passes;
+    }
+    result["W"] = to_numpy(std::move(W), {k, d});
+    result["zeta"] = to_numpy(std::move(zeta), {n, k});
+    result["beta"] = to_numpy(std::move(beta), {n});
+    return result;
+}
+
+nb::dict dense_paper(Matrix<double> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double mu, double theta,
+                     Vector<double> frozen, Matrix<double> zeta, Vector<double> beta, double tol, int64_t passes,
+                     uint64_t seed) {
+    const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
+    return paper(DenseRows<double>(X.data(), n, d, d, k),
+                 {y, cap, k, mu, theta, frozen, zeta, beta, tol, passes, seed});
+}
+
+template <class I>
+nb::dict csr_paper(Vector<I> indptr, Vector<I> indices, Vector<double> values, int64_t d, Vector<int32_t> y,
+                   Vector<double> cap, int32_t k, double mu, double theta, Vector<double> frozen, Matrix<double> zeta,
+                   Vector<double> beta, double tol, int64_t passes, uint64_t seed) {
+    check_csr(indptr, indices, values.size(), d);
+    const SparseRows<double, I> rows(indptr.data(), indices.data(), values.data(),
+                                     static_cast<int64_t>(indptr.size()) - 1, d, k);
+    return paper(rows, {y, cap, k, mu, theta, frozen, zeta, beta, tol, passes, seed});
+}
+
 // One block, for tests: the first rival of the list is the fixed one.
 nb::object block(double cap, double mu, double theta, double A, Vector<double> d, Vector<double> alpha) {
     const int32_t rival = 0, m = static_cast<int32_t>(d.size());
@@ -60,4 +123,7 @@ void bind_band(nb::module_& m) {
     m.def("csr_band", &csr<double, int64_t>);
     m.def("csr_band", &csr<float, int64_t>);
     m.def("band_block", &block);
+    m.def("dense_paper", &dense_paper);  // solvers/odm_paper.py
+    m.def("csr_paper", &csr_paper<int32_t>);
+    m.def("csr_paper", &csr_paper<int64_t>);
 }

@@ -27,14 +27,14 @@ _OWN: dict[str, tuple[str, str, dict[str, Any], dict[str, tuple[Any, ...]]]] = {
     "crammer-singer": ("CrammerSingerSVC", "beats the strongest rival by a margin", {}, {"C": _C}),
     "weston-watkins": ("WestonWatkinsSVC", "beats every rival by a margin", {}, {"C": (0.01, *_C[:-1])}),
     "top-k": ("TopKSVC", "beats the two strongest rivals on average", {"k": 2}, {"C": _C}),
-    "m3": ("M3SVC", "maximises the margins of all pairs of classes", {}, {"alpha": (1e-3, 1e-2, 1e-1)}),
+    "m3": ("M3SVC", "maximises the margins of all pairs of classes", {}, {"alpha": (1e-5, 1e-4, 1e-3, 1e-2)}),
     "multi-margin": ("MultiMarginSVC", "sum of hinges, pairwise margins", {}, {"C": _C}),
     "lp-norm": ("LpNormSVC", "largest hinge, block norm over classes", {}, {"C": _C}),
     "odm": ("ODMClassifier", "margin distribution, linear", {}, {"C": (10.0, 100.0, 1000.0)}),
     "crammer-singer-rbf": ("CrammerSingerSVC", "Crammer-Singer, RBF kernel", {"kernel": "rbf"}, {"C": _C[1:]}),
     "uldm": ("ULDMClassifier", "mean and variance of the margin, RBF kernel", {}, {"alpha": (1e-6, 1e-4, 1e-2)}),
     "ls-svm": ("LSSVC", "least squares, RBF kernel", {}, {"C": (1.0, 10.0, 100.0)}),
-    "ldm": ("LDMClassifier", "margin distribution, pairs of classes, RBF kernel", {}, {"C": (1.0, 10.0)}),
+    "ldm": ("LDMClassifier", "margin distribution, pairs of classes, RBF kernel", {}, {"C": (1.0, 10.0, 100.0)}),
 }
 _SLOW = {"ldm"}  # only by name, or with "all"
 
@@ -86,11 +86,12 @@ def models() -> dict[str, Model]:
         Model("logistic", "multinomial logistic regression", LogisticRegression(max_iter=1000), {"C": _C}),
         Model(
             "sparse-logistic", "multinomial logistic regression, L1 penalty",
-            LogisticRegression(solver="saga", tol=1e-2, max_iter=1000, random_state=0, **sparsity), {"C": (1.0, 10.0)},
+            LogisticRegression(solver="saga", tol=1e-2, max_iter=1000, random_state=0, **sparsity),
+            {"C": (1.0, 10.0, 100.0)},
         ),
         Model(
             "l1-svm", "linear SVM, L1 penalty",
-            LinearSVC(penalty="l1", dual=False, tol=1e-3, max_iter=5000, random_state=0), {"C": (0.1, 1.0)},
+            LinearSVC(penalty="l1", dual=False, tol=1e-3, max_iter=5000, random_state=0), {"C": (0.1, 1.0, 10.0)},
         ),
     )  # fmt: skip
     return {model.name: model for model in (*own, *classic)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,9 +46,13 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
         if not hasattr(self, "_init_callback_context"):
             return method(self, X, y, *args, **metadata)
         about = {"estimator": self, "X": X, "y": y, "metadata": metadata or None}
-        context = self._init_callback_context()
+        context = self._init_callback_context(max_subtasks=self._n_stages)
         context.call_on_fit_task_begin(**about)
-        method(self, X, y, *args, **metadata)
+        self._progress = context
+        try:
+            method(self, X, y, *args, **metadata)
+        finally:
+            del self._progress
         context.call_on_fit_task_end(**about, reconstruction_attributes={})
         return self
 
@@ -61,6 +66,29 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """
 
     _accept_sparse: Any = "csr"
+    _n_stages = 0  # 1 where a fit tells callbacks of its steps (`_tell_of`)
+
+    def _tell_of(self, work: Callable[[Any], Any], items: list[Any], name: str) -> list[Callable[[], Any]]:
+        """``work(item)`` of each item as a function that tells the callbacks of its begin and end."""
+        if not getattr(self, "_skl_callbacks", None) or not hasattr(self, "_progress"):
+            return [partial(work, item) for item in items]
+        stage = self._progress.subcontext(task_name=f"{name}s", max_subtasks=len(items), sequential_subtasks=False)
+        stage.call_on_fit_task_begin(estimator=self)
+        left = len(items)
+        lock = Lock()
+
+        def told(item: Any, context: Any) -> Any:
+            nonlocal left
+            context.call_on_fit_task_begin(estimator=self)
+            result = work(item)
+            with lock:
+                context.call_on_fit_task_end(estimator=self)
+                left -= 1
+                if left == 0:
+                    stage.call_on_fit_task_end(estimator=self)
+            return result
+
+        return [partial(told, item, stage.subcontext(task_name=name, task_id=t)) for t, item in enumerate(items)]
 
     def _check_problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         """Check and encode the training data; set ``classes_`` and ``n_features_in_``."""

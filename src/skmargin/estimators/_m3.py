@@ -50,7 +50,9 @@ class M3SVC(LinearScores, MarginClassifier):
         :meth:`predict_proba`.
     delta : float, default=1e-2
         Smoothing of the hinge, ``g(t) = (t + sqrt(t^2 + delta^2)) / 2``; 0 is the hinge itself.  Small values cost
-        little time: the solver reaches them through larger ones.  Not used by the log loss.
+        little time: the solver reaches them through larger ones.  With ``delta=0`` and more than 1,500 parameters
+        (classes times features, or rows of a kernel) gaps below about 1e-6 need many iterations.  Not used by the log
+        loss.
     eps : float, default=0.0
         The paper's ridge on class vectors and intercepts.  At 0 the intercept is not penalised.
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
@@ -112,7 +114,7 @@ class M3SVC(LinearScores, MarginClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from skmargin.estimators._m3 import M3SVC
+    >>> from skmargin import M3SVC
     >>> X, y = load_iris(return_X_y=True)
     >>> model = M3SVC().fit(X, y)
     >>> model.score(X, y) > 0.97

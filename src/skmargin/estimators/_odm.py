@@ -13,7 +13,8 @@ from ..solvers.kernel_blocks import coefficients
 from ..solvers.odm import Descent, Effort, Machine
 from ..solvers.odm_kernel import KernelPoint, solve_kernel_machine
 from ..solvers.odm_linear import LinearPoint, newton_pays, solve_linear, solve_newton
-from ..solvers.odm_smooth import solve_paper, solve_smooth
+from ..solvers.odm_paper import solve_paper
+from ..solvers.odm_smooth import solve_smooth
 from ._base import Problem
 from ._documented import documented
 from ._dual import Before, DualMachine
@@ -34,7 +35,7 @@ class ODMClassifier(DualMachine):
 
     Parameters
     ----------
-    C : float, default=1.0
+    C : float, default=400.0
         Weight of the mean loss against the penalty, the paper's lambda.  It is divided by the number of samples: ``C``
         equal to that number is as strong as ``C=1`` of `CrammerSingerSVC`.
     mu : float in [0, 1], default=0.5
@@ -42,11 +43,11 @@ class ODMClassifier(DualMachine):
     theta : float in [0, 0.99], default=0.2
         Half the width of the band in which margins are free.  A wider band leaves fewer support vectors.
     solver : {"auto", "mm", "newton", "lbfgs", "paper"}, default="auto"
-        ``"mm"`` minimises convex majorisers by dual block ascent: certified, for sparse rows and kernels as well.
-        ``"newton"`` minimises the same majorisers by second-order steps, for few features and classes.  ``"lbfgs"``
-        smooths the maximum over the rivals and has no certificate.  ``"paper"`` repeats the published outer loop for
-        comparison: its objective may rise, and it penalises the intercept.  The last three are for ``kernel="linear"``
-        only.  ``"auto"`` chooses between the first two.
+        ``"mm"`` minimises convex majorisers by dual block ascent: certified, for sparse rows and kernels as well; where
+        it is slow and the parameters are few, Newton steps take over.  ``"newton"`` minimises the same majorisers by
+        Newton steps from the beginning.  ``"lbfgs"`` smooths the maximum over the rivals and has no certificate.
+        ``"paper"`` repeats the published outer loop for comparison: its objective may rise, and it penalises the
+        intercept.  The last three are for ``kernel="linear"`` only.  ``"auto"`` chooses between the first two.
     n_init : int, default=1
         Number of starts; the best end is kept.  The first start is the solution with ``mu=0``, the others begin with
         random rivals.
@@ -68,8 +69,7 @@ class ODMClassifier(DualMachine):
 
     Notes
     -----
-    ``objective_`` is the objective above.  ``dual_gap_`` belongs to the last convex majoriser (None for ``"lbfgs"`` and
-    ``"paper"``).
+    ``objective_`` is the objective above.  ``dual_gap_`` belongs to the last convex problem (None for ``"lbfgs"``).
     The algorithm printed in the paper freezes the score of the rival instead of the rival, which does not majorise.
 
     References
@@ -81,7 +81,7 @@ class ODMClassifier(DualMachine):
     >>> from sklearn.datasets import load_iris
     >>> from skmargin import ODMClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = ODMClassifier(C=1000).fit(X, y)
+    >>> clf = ODMClassifier().fit(X, y)
     >>> round(clf.score(X, y), 2), bool((clf.outer_objectives_[1:] <= clf.outer_objectives_[:-1]).all())
     (0.98, True)
     """
@@ -97,7 +97,7 @@ class ODMClassifier(DualMachine):
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float = 400.0,
         mu: float = 0.5,
         theta: float = 0.2,
         *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
@@ -14,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..kernels.basis import METHODS as BASES
 from ..kernels.basis import basis_rows
 from ..kernels.gram import KERNELS, gram, resolve_gamma, row_blocks
-from ..solvers.pairwise import METHODS, Duel, combine, duels, n_machines
+from ..solvers.pairwise import METHODS, Duel, combine, duels, n_machines, over_threads
 from ..solvers.sources import Features, KernelBlocks, Source
 from ._base import MarginClassifier, Problem
 
@@ -35,6 +36,7 @@ class PairwiseMachines(MarginClassifier):
     """Base of the classifiers made of two-class machines ``f(x) = sum_j a_j K(x, z_j) + b`` or ``w'x + b``."""
 
     _model_state = ("_fitted_rows",)
+    _n_stages = 1
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(KERNELS)), callable],
@@ -136,6 +138,10 @@ class PairwiseMachines(MarginClassifier):
     def _say(self, message: str) -> None:
         if self.verbose:
             print(f"[{type(self).__name__}] {message}")
+
+    def _of_all_duels(self, work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+        """``work`` of each duel, on threads."""
+        return over_threads(lambda told: told(), self._tell_of(work, items, "machine"), self.n_jobs)
 
     # -- the fitted machines ------------------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ class RidgeMachines(PairwiseMachines):
         def work(duel: Duel) -> tuple[Solution, int, float]:
             return self._solve(prepared.source, duel, weight[duel.rows], machine, s, prepared.iterative)
 
-        return self._publish_solutions(prepared, machine, over_threads(work, prepared.duels, self.n_jobs), chosen)
+        return self._publish_solutions(prepared, machine, self._of_all_duels(work, prepared.duels), chosen)
 
     def _publish_solutions(
         self, prepared: Prepared, machine: Machine, solved: Iterable[tuple[Solution, int, float]], chosen: int

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ..solvers.semi_supervised import solve_semi_supervised
+from ..solvers.semi_supervised import likely_shares, solve_semi_supervised
 from ._base import LinearScores, MarginClassifier, canonical_csr, encode_labels, fitting
 
 
@@ -34,11 +34,12 @@ class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
     ----------
     C : float, default=1.0
         Weight of the losses of the labelled rows.
-    C_unlabeled : "auto" or float, default="auto"
-        Weight of the losses of the unlabelled rows; "auto" is one over their number, as in the paper.
+    C_unlabeled : "auto", "mean" or float, default="auto"
+        Weight of the losses of the unlabelled rows.  "auto" gives both parts the same total weight, "mean" is one over
+        the number of unlabelled rows, as in the paper.
     balance : bool or array-like of shape (n_classes,), default=True
-        Keep the shares of the classes among the unlabelled rows: True as among the labelled rows, an array as given (in
-        the order of ``classes_``), False leaves them free.
+        Shares of the classes among the unlabelled rows: True keeps them within one standard error of those among the
+        labelled rows, an array prescribes them (in the order of ``classes_``), False leaves them free.
     fit_intercept : bool, default=True
         Fit an intercept for each class; it is penalised, as in the paper.
     class_weight : dict, "balanced" or None, default=None
@@ -106,7 +107,7 @@ class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
-        "C_unlabeled": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "C_unlabeled": [StrOptions({"auto", "mean"}), Interval(Real, 0, None, closed="neither")],
         "balance": ["boolean", "array-like"],
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -181,10 +182,11 @@ class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
                 f"count), got one class: {self.classes_[0]!r}."
             )
         free &= weight > 0
-        cap, all_codes = weight * self._unlabeled_weight(weight[free]), np.full(len(y), -1, dtype=np.int32)
+        cap = weight * self._unlabeled_weight(given_weight.sum(), weight[free].sum())
+        all_codes = np.full(len(y), -1, dtype=np.int32)
         cap[given[kept]], all_codes[given[kept]] = self.C * given_weight, codes
         rows = np.sort(np.r_[given[kept], np.flatnonzero(free)])
-        shares = self._shares(np.bincount(codes, weight[given[kept]], k))
+        shares = self._shares(np.bincount(codes, weight[given[kept]], k), weight[free].sum())
         state = solve_semi_supervised(
             X if len(rows) == len(y) else X[rows], all_codes[rows], cap[rows], k, shares,
             fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter,
@@ -205,23 +207,24 @@ class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
             self._warn_not_converged(machine.gap)
         return self
 
-    def _unlabeled_weight(self, weight: np.ndarray) -> float:
-        if self.C_unlabeled == "auto":
-            return 1 / weight.sum() if len(weight) else 1.0
+    def _unlabeled_weight(self, labeled: float, unlabeled: float) -> float:
+        if isinstance(self.C_unlabeled, str):
+            total = self.C * labeled if self.C_unlabeled == "auto" else 1.0
+            return total / unlabeled if unlabeled > 0 else 1.0
         return float(self.C_unlabeled)
 
-    def _shares(self, labeled: np.ndarray) -> np.ndarray | None:
-        if self.balance is False:
+    def _shares(self, labeled: np.ndarray, unlabeled: float) -> tuple[np.ndarray, np.ndarray] | None:
+        if self.balance is False or unlabeled == 0:
             return None
         if self.balance is True:
-            return labeled
+            return likely_shares(labeled, unlabeled)
         shares = np.asarray(self.balance, dtype=np.float64)
         if shares.shape != labeled.shape or not (np.isfinite(shares) & (shares >= 0)).all() or shares.sum() == 0:
             raise ValueError(
                 f"balance must be True, False or one non-negative share for each of the {len(labeled)} classes, "
                 f"got {self.balance!r}."
             )
-        return shares
+        return (shares / shares.sum(),) * 2
 
 
 def unlabeled_rows(y: np.ndarray) -> np.ndarray:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from .._files import atomic_write
 from . import _figures, _overall
+from ._measures import accuracy, boundary, margin_histogram
 from ._readings import figure_reading, summary, table_reading
 from ._registry import EXPERIMENTS
 from ._runner import Result
-from ._scores import Scores, scores
+from ._scores import Scores, published, scores
 from ._tables import BETTER, WORSE, accuracy_table, markdown
 
 _PROSE = tomllib.loads(files(__package__).joinpath("papers", "prose.toml").read_text(encoding="utf-8"))
@@ -93,7 +94,8 @@ def _index(pages: dict[str, list[Scores]]) -> str:
     tables = [part for part in parts if part.experiment.name not in _figures.PICTURES]
     rows = [[f"[{p.experiment.name}]({p.experiment.paper}.md)", *summary(p)] for p in tables]
     header = ["table", "data sets", "within two points", "reference", "first here", "first in the paper"]
-    blocks.append(markdown(header, rows))
+    if rows:
+        blocks.append(markdown(header, rows))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -110,31 +112,34 @@ def _made(paper: str, parts: Sequence[Scores]) -> str:
 
 def _here(part: Scores) -> str:
     """The protocols that were used, each with its data sets."""
+    if part.experiment.measure is boundary:
+        return "Here: the same."
+    tuned = part.experiment.measure in (accuracy, margin_histogram)
     groups: dict[str, list[str]] = {}
     for row in part.rows:
         done = max(len(part.values(row.data.name, method)) for method in part.methods)
         note = f" ({row.data.note})" if row.data.note else ""
         if 0 < done < row.protocol.repeats:
             note += f" ({done} of {row.protocol.repeats} divisions)"
-        groups.setdefault(str(row.protocol), []).append(row.data.name + note)
+        groups.setdefault(row.protocol.describe(tuned), []).append(row.data.name + note)
     lines = [f"- {', '.join(names)}: {protocol}." for protocol, names in groups.items()]
     return "Here:\n\n" + "\n".join(lines)
 
 
 def _legend(part: Scores) -> str:
     test = "paired t-test" if part.experiment.statistic == "paired" else "Welch's t-test"
+    beside = "; second line the paper's figure and our difference from it" if published(part.experiment.name) else ""
     return (
-        "Accuracy in per cent, mean ± standard deviation over the divisions; second line the paper's figure and our "
-        f"difference from it. {BETTER} {part.experiment.reference} is significantly better, {WORSE} worse ({test}, "
-        "95 %). Best of a row bold."
+        f"Accuracy in per cent, mean ± standard deviation over the divisions{beside}. {BETTER} "
+        f"{part.experiment.reference} is significantly better, {WORSE} worse ({test}, 95 %). Best of a row bold."
     )
 
 
 def _missing(part: Scores) -> list[str]:
-    rows = [f"{row.data.name} (`{row.data.wanted}`)" for row in part.missing]
-    if not rows:
-        return []
-    return ["Without data here; with these files in the folder the rows are run too: " + "; ".join(rows) + "."]
+    rows = [f"{row.data.name} ({row.data.wanted or 'built in'})" for row in part.missing]
+    return (
+        [f"Not in these results; with their files in the folder they are run too: {'; '.join(rows)}."] if rows else []
+    )
 
 
 def _bullets(sentences: Sequence[str]) -> list[str]:

@@ -57,7 +57,7 @@ class Source:
         """The files that a user must have, in words."""
         if self.raetsch:
             return f"raetsch.npz with the arrays {self.name.replace(' ', '_')}_X and _y"
-        return " and ".join(" or ".join(names) for names in self.files)
+        return ", ".join(" or ".join(f"`{name}`" for name in names) for names in self.files)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Split:
         if self.kind == "given":
             return "the given training and test part"
         if self.train is not None:
-            return f"{self.train} training and {self.test:g} test rows"
+            return "the paper's numbers of training and test rows"
         return f"{100 * (1 - self.test):.0f} % training, {100 * self.test:.0f} % test"
 
 
@@ -106,9 +106,12 @@ class Protocol:
     test_rows: int | None = None
     budget: float = 120.0
 
-    def __str__(self) -> str:
-        words = [f"{self.repeats} x {self.split}", f"{self.folds}-fold selection"]
-        if self.values is not None:
+    def describe(self, tuned: bool) -> str:
+        """The protocol in words, with those about the choice of parameters if there is one."""
+        words = [f"{self.repeats} x {self.split}"]
+        if tuned:
+            words.append(f"{self.folds}-fold selection")
+        if tuned and self.values is not None:
             words.append(f"at most {self.values[0]} values of the first parameter, {self.values[1]} of the others")
         if self.rows is not None:
             words.append(f"at most {self.rows} training rows")

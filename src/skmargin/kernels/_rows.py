@@ -174,7 +174,8 @@ class KernelRows:
             self._owner[old] = -1
             free = np.flatnonzero(self._owner < 0)
         missing = missing[: len(free)]
-        for slots in _runs(free[: len(missing)]):  # neighbours in the store are written by one product
+        runs = _runs(free[: len(missing)]) if len(missing) else []
+        for slots in runs:  # neighbours in the store are written by one product
             group, missing = missing[: len(slots)], missing[len(slots) :]
             self._fill(group, self._store[slots[0] : slots[-1] + 1])
             self._slot[group], self._owner[slots] = slots, group

@@ -57,6 +57,9 @@ class SoftmaxCurvature:
         U *= self.weight
         return U
 
+    def sizes(self) -> np.ndarray:
+        return ((self.Q * (1 - self.Q)) * self.weight).sum(axis=1)
+
     def factors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         weighted = self.Q * self.weight
         return weighted, self.Q, weighted

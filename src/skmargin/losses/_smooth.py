@@ -23,6 +23,9 @@ class Curvature(Protocol):
     def product(self, R: np.ndarray) -> np.ndarray:
         """Change of the slopes when the scores move along ``R`` (n, k)."""
 
+    def sizes(self) -> np.ndarray:
+        """Trace of each sample's matrix (n,): how much the sample counts in the second derivative."""
+
     def factors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """``c, a, b`` (n, k) such that the matrix of sample i is ``diag(c_i) - (a_i b_i' + b_i a_i') / 2``."""
 

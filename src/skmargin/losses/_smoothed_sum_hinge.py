@@ -74,6 +74,9 @@ class SumHingeCurvature:
         U[self.own] = -U.sum(axis=1)
         return U
 
+    def sizes(self) -> np.ndarray:
+        return 2 * self.h.sum(axis=1)
+
     def factors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         diagonal, own = self.h.copy(), np.zeros_like(self.h)
         diagonal[self.own] = self.h.sum(axis=1)

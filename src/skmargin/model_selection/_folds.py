@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
+from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params, _check_sample_weight, _num_samples
 
@@ -79,9 +79,10 @@ class Fold:
         fit_params: dict[str, Any],
         score_params: dict[str, Any],
         of_all_folds: Once,
+        parts: tuple[Any, Any] | None = None,
     ) -> None:
         self._source = (estimator, X, y, fit_params, score_params)
-        self.indices = split
+        self.indices, self._parts = split, parts
         self._own, self._of_all_folds = Once(), of_all_folds
         self.n_tasks = 0
 
@@ -91,8 +92,12 @@ class Fold:
         train, test = self.indices
         with self._own.lock:
             if not self._own.made:
-                self.X_train, self.y_train = _safe_split(estimator, X, y, train)
-                self.X_test, self.y_test = _safe_split(estimator, X, y, test, train)
+                if self._parts is None:
+                    self.X_train, self.y_train = _safe_split(estimator, X, y, train)
+                    self.X_test, self.y_test = _safe_split(estimator, X, y, test, train)
+                else:
+                    self.X_train, self.X_test = self._parts
+                    self.y_train, self.y_test = _safe_indexing(y, train), _safe_indexing(y, test)
                 self.fit_params = _check_method_params(X, fit_params, indices=train)
                 self.score_params_train = _check_method_params(X, score_params, indices=train)
                 self.score_params_test = _check_method_params(X, score_params, indices=test)
@@ -149,6 +154,45 @@ class Fold:
             gamma = resolve_gamma(gamma, train if len(kept) == train.shape[0] else train[kept], weight)
         base = self.base(classifier, rows)
         return base.kernel(classifier, gamma, base.train), base.kernel(classifier, gamma, base.test)
+
+
+Parts = tuple[Any, Any]  # training and test part: positions, or rows
+
+
+def windows(X: Any, splits: list[Parts]) -> tuple[list[Parts], list[Parts]] | None:
+    """Splits with the rows rearranged, and their rows as views of one array, however many folds are in work.
+
+    Where the test sets are a partition, the rows in the order of the folds, written twice, hold the training rows of
+    each fold in one piece: those behind its test set, round to those before it.  None for other splits, and for rows
+    that cannot be viewed.  For classifiers to which the order of the rows means nothing.
+    """
+    if not (isinstance(X, np.ndarray) or (sparse.issparse(X) and X.format == "csr")) or X.ndim != 2:
+        return None
+    n = X.shape[0]
+    tests = [_positions(test, n) for _, test in splits]
+    order = np.concatenate(tests)
+    if len(order) != n or (np.bincount(order, minlength=n) != 1).any():
+        return None
+    for (train, _), test in zip(splits, tests, strict=True):
+        if len(_positions(train, n)) != n - len(test) or np.isin(_positions(train, n), test).any():
+            return None
+    twice = np.concatenate([order, order])
+    rows = X[twice]
+    ends = np.cumsum([len(test) for test in tests])
+    slices = [
+        (slice(end, end - len(test) + n), slice(end - len(test), end)) for end, test in zip(ends, tests, strict=True)
+    ]
+    return [(twice[a], twice[b]) for a, b in slices], [(_view(rows, a), _view(rows, b)) for a, b in slices]
+
+
+def _view(rows: Any, part: slice) -> Any:
+    if not sparse.issparse(rows):
+        return rows[part]
+    start = rows.indptr[part.start : part.stop + 1]
+    data = slice(start[0], start[-1])
+    out = type(rows)((part.stop - part.start, rows.shape[1]), dtype=rows.dtype)
+    out.data, out.indices, out.indptr = rows.data[data], rows.indices[data], start - start[0]
+    return out
 
 
 def _checked(X: Any) -> Any:

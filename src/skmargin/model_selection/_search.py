@@ -15,12 +15,13 @@ from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
-from sklearn.utils import indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _check_method_params
 
+from ..estimators._dual import DualMachine
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation
-from ._folds import Fold, Once
+from ._folds import Fold, Once, windows
 from ._racing import hopeless
 from ._threads import run
 
@@ -142,7 +143,17 @@ class MarginSearchCV(BaseSearchCV):
             raise ValueError("There is nothing to fit: the grid or the list of splits is empty.")
         of_all = Once()
         fit_params, score_params = routed.estimator.fit, routed.scorer.score
-        folds = [Fold(self.estimator, X, y, split, fit_params, score_params, of_all) for split in splits]
+        shared = None
+        if effective_n_jobs(self.n_jobs) > 1 and isinstance(self.estimator, DualMachine):
+            pairwise = get_tags(self.estimator).input_tags.pairwise
+            shared = None if pairwise else windows(X, splits)
+        parts: list[Any] = [None] * len(splits)
+        if shared is not None:
+            splits, parts = shared
+        folds = [
+            Fold(self.estimator, X, y, split, fit_params, score_params, of_all, part)
+            for split, part in zip(splits, parts, strict=True)
+        ]
         evaluation = Evaluation(self, candidates, folds, scorers, self._contexts(root, len(candidates)))
         if self.verbose:
             print(f"Fitting {len(folds)} folds for each of {len(candidates)} candidates")

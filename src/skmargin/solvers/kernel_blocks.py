@@ -38,7 +38,9 @@ from skmargin.kernels._rows import KernelRows
 
 FIRST, GROWTH = 1 / 32, 0.5  # share of the samples in the first set; rows added in a round, as a share of those kept
 LEAST = 200  # smallest first set and smallest growth
-INNER, DROP = 0.7, 0.1  # how far a round goes: this share of the final target, or this share of the gap it found
+INNER = 0.7  # how far a round goes: this share of the final target,
+DROP, BAND_DROP = 0.1, 0.03  # or of the gap it found; steps of the band loss are cheap beside rows
+LEFT = 0.1  # share of the gap for which no new rows are computed
 PROXIMAL = 0.06  # t of the multipliers, in mean curvatures: smaller steps above, slow balance below
 
 
@@ -130,9 +132,9 @@ def solve_kernel(
     def goal() -> float:
         return max(tol * work.objective, share * (reference - work.objective))
 
-    care, left = INNER, max_iter
+    care, left, drop = INNER, max_iter, BAND_DROP if loss == "band" else DROP
     for seed in range(1, max_iter + 1):
-        target = max(care * goal(), DROP * work.g[working_set].sum())
+        target = max(care * goal(), drop * work.g[working_set].sum())
         stuck = work.ascend(working_set, target, left, random_state + seed)
         left = max_iter - work.n_iter
         if work.gap <= goal() or left <= 0:
@@ -240,8 +242,8 @@ class _Work:
         large = self.g > 0.1 * self.gap / len(self.g)
         new = np.flatnonzero(large & ~kept)
         size = max(LEAST, int(GROWTH * kept.sum()))
-        if len(new) > size:
-            new = new[np.argpartition(self.g[new], -size)[-size:]]
+        order = np.argsort(self.g[new])  # of those without a row, what is left out carries nearly nothing of the gap
+        new = new[order[np.cumsum(self.g[new[order]]) > LEFT * self.gap]][-size:]
         inside = np.flatnonzero(self.free)
         W = np.union1d(np.union1d(new, np.flatnonzero(large & kept)), inside)
         if len(W) > self.rows.limit:

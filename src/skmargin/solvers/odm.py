@@ -18,7 +18,7 @@ with equality where r_i is the closest rival.  So::
 
 T never rises: T(W) <= Q(W) <= T_old by the inner stopping test; a step that rounding spoils is not taken.
 Duals (_core/band_loss.hpp): alpha_il >= 0, but of any sign for the fixed rival.  Where a rival is replaced its negative
-dual is set to zero, which is feasible.
+dual goes over to the new one, which is feasible.
 
 This file is the outer loop; odm_linear.py and odm_kernel.py solve the inner problems, by block ascent and, where that
 is slow and the parameters are few, by Newton steps.
@@ -40,7 +40,7 @@ import numpy as np
 
 from .dual_blocks import ROUNDING
 
-RHO, FLOOR = 0.1, 0.5  # how far an inner problem goes: this share of its possible gain, or of tol
+RHO, FLOOR = 0.3, 0.8  # how far an inner problem goes: this share of its possible gain, or of tol
 NO_RIVALS = np.zeros(0, np.int32)  # with mu = 0
 START_TOL = 1e-2  # of the convex problem that gives the first rivals
 

@@ -55,11 +55,11 @@ class KernelInner:
     def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
         """See `Inner`."""
         machine, state = self.machine, self.state
-        if state is not None:
-            alpha, stale = state.alpha, state.alpha < 0
+        if state is not None:  # negative duals belong to the fixed rivals
+            alpha = np.maximum(0, state.alpha)
             if len(rivals):
-                stale[np.arange(len(rivals)), rivals] = False
-            state = replace(state, alpha=np.where(stale, 0.0, alpha))
+                alpha[np.arange(len(rivals)), rivals] += np.minimum(0, state.alpha).sum(axis=1)
+            state = replace(state, alpha=alpha)
         last = max_iter if self.patience is None else min(max_iter, self.patience)
         state = solve_kernel(
             self.rows, machine.y, machine.cap, machine.n_classes, "band", mu=mu, theta=machine.theta, rivals=rivals,

@@ -58,7 +58,7 @@ class LinearInner:
         self.dtype: Any = np.float32 if tol >= SINGLE_TOL and not small else np.float64
         self.rows = _arrays(X, self.dtype)
         self.budget = newton_price(X, machine)
-        self.duals = np.zeros(len(machine.y) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+        self.duals = no_duals(len(machine.y))
         self.multipliers = np.zeros(machine.n_classes)
         if start is not None:
             self.duals, self.multipliers = start.rescaled(machine), start.multipliers
@@ -77,7 +77,7 @@ class LinearInner:
             single = self.dtype == np.float32
             out = call(
                 *self.rows, machine.y, machine.cap, machine.n_classes, float(mu), float(machine.theta), rivals,
-                self.mean, self.multipliers, *without_stale(self.duals, rivals), float(tol),
+                self.mean, self.multipliers, *with_rivals(self.duals, rivals), float(tol),
                 max(1, max_iter - self.n_iter), float(self.budget), single or tol <= ROUNDING, float(share),
                 float(reference), self.seed + self.n_iter,
             )  # fmt: skip
@@ -123,7 +123,7 @@ class NewtonInner:
     def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
         """See `Inner`."""
         machine = self.machine
-        duals = None if self.duals is None else without_stale(self.duals, rivals)
+        duals = None if self.duals is None else with_rivals(self.duals, rivals)
         with _libraries().limit(limits=1, user_api="blas"):  # small products: threads would wait for each other
             out = _ext.newton_band(
                 self.X, machine.y, machine.cap, machine.n_classes, float(mu), float(machine.theta), rivals,
@@ -151,11 +151,22 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def without_stale(duals: Duals, rivals: np.ndarray) -> Duals:
-    """Duals with the negative ones of replaced rivals at zero."""
+def no_duals(n: int) -> Duals:
+    """Duals that are all zero."""
+    return np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+
+
+def with_rivals(duals: Duals, rivals: np.ndarray) -> Duals:
+    """Duals for other fixed rivals: negative ones go over to the new rival, or to zero if that has a dual already."""
     start, cls, alpha = duals
-    fixed = np.repeat(rivals if len(rivals) else np.full(len(start) - 1, -1, np.int32), np.diff(start))
-    return start, cls, np.where((alpha < 0) & (cls != fixed), 0.0, alpha)
+    if len(rivals) == 0:
+        return start, cls, np.maximum(0, alpha)
+    row = np.repeat(np.arange(len(rivals)), np.diff(start))
+    fixed = rivals[row]
+    taken = np.zeros(len(rivals), dtype=bool)
+    taken[row[(cls == fixed) & (alpha != 0)]] = True
+    stale = (alpha < 0) & (cls != fixed)
+    return start, np.where(stale & ~taken[row], fixed, cls), np.where(stale & taken[row], 0.0, alpha)
 
 
 def newton_price(X: Any, machine: Machine) -> float:

@@ -7,9 +7,6 @@ The largest score of the rivals is replaced by ``tau log sum_{l != y} exp(f_l / 
 
 with P the soft-max weights of the rivals and low, high the two hinge parts.  The exact objective T is computed after
 each stage and the best point is kept.  Statement of the problem: odm.py.
-
-The same descent solves the sub-problems of the paper, (f_{i,y_i} - M_i - 1 - theta)_+^2 with the score M_i of the rival
-frozen at its old value (`solve_paper`).
 """
 
 from __future__ import annotations
@@ -22,16 +19,14 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from .odm import Descent, Effort, Machine
-from .odm_linear import LinearPoint
+from .odm_linear import LinearPoint, no_duals
 
 TEMPERATURES = (0.1, 0.03, 0.01, 0.003)
 MEMORY = 20
 
 
-def smoothed(
-    machine: Machine, F: np.ndarray, mu: float, tau: float, frozen: np.ndarray | None = None
-) -> tuple[float, np.ndarray]:
-    """Smoothed loss of the scores ``F`` (n, k) and its gradient; ``frozen`` (n,): scores of the upper rivals."""
+def smoothed(machine: Machine, F: np.ndarray, mu: float, tau: float) -> tuple[float, np.ndarray]:
+    """Smoothed loss of the scores ``F`` (n, k) and its gradient."""
     i = np.arange(len(F))
     G = F / tau
     G[i, machine.y] = -np.inf
@@ -41,9 +36,9 @@ def smoothed(
     P /= mass[:, None]
     gamma = F[i, machine.y] - tau * (top + np.log(mass))
     low = np.maximum(0, 1 - machine.theta - gamma)
-    high = np.maximum(0, (gamma if frozen is None else F[i, machine.y] - frozen) - 1 - machine.theta)
+    high = np.maximum(0, gamma - 1 - machine.theta)
     slope = 2 * machine.cap * (mu * high - low)
-    P *= (-slope if frozen is None else 2 * machine.cap * low)[:, None]
+    P *= -slope[:, None]
     P[i, machine.y] = slope
     return float(machine.cap @ (low * low + mu * high * high)), P
 
@@ -57,26 +52,6 @@ def solve_smooth(X: Any, machine: Machine, effort: Effort, start: LinearPoint | 
         end = _descend(X, machine, effort, replace(best.point, W=W))
         best = min(best, end, key=lambda descent: descent.objective)
     return best
-
-
-def solve_paper(X: Any, machine: Machine, effort: Effort, start: LinearPoint | None = None) -> Descent:
-    """The published outer loop: freeze the scores of the rivals, minimise, until T stands still; T may rise.
-
-    The frozen scores tie the sum of the intercepts to the scores, so the intercept is penalised, as in the paper: it is
-    the weight of a constant feature one.
-    """
-    problem = _Smoothed(X, machine, penalized=machine.fit_intercept)
-    theta = problem.vector(start)
-    objectives, n_iter, converged = [problem.true_objective(theta)], 0, False
-    while len(objectives) <= effort.max_outer and n_iter < effort.max_iter and not converged:
-        F = problem.scores(theta)
-        frozen = F[np.arange(len(F)), machine.rivals(F)]
-        for tau in TEMPERATURES[-2:]:
-            theta, steps, _ = problem.minimize(theta, machine.mu, tau, effort, n_iter, frozen)
-            n_iter += steps
-        objectives.append(problem.true_objective(theta))
-        converged = abs(objectives[-1] - objectives[-2]) <= effort.tol * objectives[-1]
-    return Descent(problem.point(theta), np.array(objectives), None, np.nan, n_iter, converged)
 
 
 def _descend(X: Any, machine: Machine, effort: Effort, start: LinearPoint | None) -> Descent:
@@ -101,14 +76,14 @@ def _descend(X: Any, machine: Machine, effort: Effort, start: LinearPoint | None
 class _Smoothed:
     """The smoothed objective as a function of one vector: the class vectors, then the intercepts.
 
-    Centred features change the intercept only; sparse rows, and rows with a penalised intercept, stay as they are.
+    Centred features change the intercept only; sparse rows stay as they are.
     """
 
-    def __init__(self, X: Any, machine: Machine, penalized: bool = False) -> None:
-        self.machine, self.penalized = machine, penalized
+    def __init__(self, X: Any, machine: Machine) -> None:
+        self.machine = machine
         self.k, self.d = machine.n_classes, X.shape[1]
         self.size = self.k * self.d
-        centred = machine.fit_intercept and not penalized and not sparse.issparse(X)
+        centred = machine.fit_intercept and not sparse.issparse(X)
         self.mean = np.asarray(X.mean(axis=0), np.float64) if centred else np.zeros(self.d)
         self.X = X.astype(np.float64) - self.mean if centred else X
 
@@ -128,23 +103,22 @@ class _Smoothed:
         return self.X @ W.T + b
 
     def half_norm(self, theta: np.ndarray) -> float:
-        penalized = theta if self.penalized else theta[: self.size]
-        return 0.5 * float(np.vdot(penalized, penalized))
+        return 0.5 * float(np.vdot(theta[: self.size], theta[: self.size]))
 
     def true_objective(self, theta: np.ndarray) -> float:
         return self.half_norm(theta) + self.machine.loss(self.scores(theta))
 
     def minimize(
-        self, theta: np.ndarray, mu: float, tau: float, effort: Effort, done: int, frozen: np.ndarray | None = None
+        self, theta: np.ndarray, mu: float, tau: float, effort: Effort, done: int
     ) -> tuple[np.ndarray, int, bool]:
         """L-BFGS; returns the end, the number of iterations, and whether it ended by itself."""
 
         def value_and_gradient(v: np.ndarray) -> tuple[float, np.ndarray]:
-            value, Q = smoothed(self.machine, self.scores(v), mu, tau, frozen)
+            value, Q = smoothed(self.machine, self.scores(v), mu, tau)
             gradient = v.copy()
             gradient[: self.size] += (self.X.T @ Q).T.ravel()
             if self.machine.fit_intercept:
-                gradient[self.size :] = Q.sum(axis=0) + (v[self.size :] if self.penalized else 0)
+                gradient[self.size :] = Q.sum(axis=0)
             return self.half_norm(v) + value, gradient
 
         options = {
@@ -159,5 +133,5 @@ class _Smoothed:
 
     def point(self, theta: np.ndarray) -> LinearPoint:
         W, b = self.split(theta)
-        duals = np.zeros(len(self.machine.y) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+        duals = no_duals(len(self.machine.y))
         return LinearPoint(W, b - W @ self.mean, duals, b.copy(), self.machine.y, self.machine.cap)

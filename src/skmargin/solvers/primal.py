@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .primal_lbfgs import lbfgs
-from .primal_newton import explicit_is_cheap, newton_cg
+from .primal_newton import EXPLICIT_SIZE, explicit_is_cheap, newton_cg, newton_direct
 from .primal_objective import Certificate, Point, PrimalObjective
 
 Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
@@ -22,6 +22,7 @@ Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
 SOLVERS: dict[str, Solver] = {"lbfgs": lbfgs, "newton-cg": newton_cg}
 _LEVELS = (1.0, 0.2)  # first level of smoothing in units of the margin, and the factor from level to level
 _LOWEST = 1e-9
+_FINE = 2e-3  # levels below are too narrow for L-BFGS: few samples hold all the curvature
 _WARM_LEVEL, _WARM_GAP = 1e-3, 0.3  # level at which a start with at most this gap is continued
 _DOMINATED = 0.6  # share of the gap that the solver may still have when the level falls
 _SINGLE_WORK = 1_000_000  # multiply-adds of a product with the rows above which single precision pays
@@ -77,8 +78,10 @@ def minimise(
         The last point; ``state.gap > tol`` tells that ``max_iter`` was not enough.
     """
     name = choose_solver(objective) if solver == "auto" else solver
-    method, every = SOLVERS[name], 1 if name == "newton-cg" else 10
-    run = _Run(method, every, 0.1 / objective.row_size(), max_iter, verbose)
+    fine = SOLVERS[name]
+    if solver == "auto" and objective.rows.dtype == np.float64 and np.prod(objective.shape) <= EXPLICIT_SIZE:
+        fine = newton_direct
+    run = _Run(SOLVERS[name], fine, 0.1 / objective.row_size(), max_iter, verbose)
     level = _LEVELS[0]
     if theta is None:
         theta = np.zeros(objective.shape, objective.rows.dtype)
@@ -97,7 +100,7 @@ def minimise(
 @dataclass
 class _Run:
     method: Solver
-    every: int
+    fine: Solver  # for narrow smoothing
     unit: float
     max_iter: int
     verbose: int
@@ -111,15 +114,18 @@ class _Run:
         self, target: PrimalObjective, theta: np.ndarray, level: float, tol: float, may_stall: bool
     ) -> PrimalState:
         """Lower the level of smoothing until the target is certified, out of iterations, or out of precision."""
-        best, stalled = np.inf, 0
+        best, stalled, dual = np.inf, 0, -np.inf
         while True:
             stage = self.stage(target, level)
             exact = stage.loss is target.loss and stage.penalty is target.penalty
-            for step, (point, _) in enumerate(self.method(stage, stage.point(theta))):
+            method = self.fine if level < _FINE and not exact else self.method
+            every = 10 if method is lbfgs else 1
+            for step, (point, _) in enumerate(method(stage, stage.point(theta))):
                 self.n_iter += step > 0
-                if step % self.every and self.n_iter < self.max_iter:
+                if step % every and self.n_iter < self.max_iter:
                     continue
                 certificate = stage.certificate(point, target)
+                certificate.dual = dual = max(dual, certificate.dual)
                 state = PrimalState(point.theta, certificate, level, self.n_iter)
                 if self.verbose:
                     print(f"iteration {self.n_iter}: {certificate.primal:.6g}, gap {state.gap:.2e}, level {level:.1e}")
@@ -134,7 +140,9 @@ class _Run:
                     if own.primal - own.dual <= _DOMINATED * (certificate.primal - certificate.dual):
                         break
             else:  # no step decreases the value: all that this precision can do
-                state = PrimalState(point.theta, stage.certificate(point, target), level, self.n_iter)
+                certificate = stage.certificate(point, target)
+                certificate.dual = dual = max(dual, certificate.dual)
+                state = PrimalState(point.theta, certificate, level, self.n_iter)
                 if exact or level <= _LOWEST or state.gap <= tol:
                     return state
             theta, level = point.theta, max(level * _LEVELS[1], _LOWEST)

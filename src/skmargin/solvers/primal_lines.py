@@ -21,7 +21,10 @@ def line_search(
     t = first
     for _ in range(30):
         step = point.theta.dtype.type(t)
-        trial = objective.point(point.theta + step * D, point.F + step * R)
+        trial = None  # its scores and slopes are not needed beside those of the next one
+        F = step * R
+        F += point.F
+        trial = objective.point(point.theta + step * D, F)
         trial_slope = objective.slope(trial, D, R)
         if not trial.value <= point.value + 1e-4 * t * slope + noise or not np.isfinite(trial_slope):
             high = t

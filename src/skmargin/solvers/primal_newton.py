@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from .primal_lines import line_search
 from .primal_objective import Point, PrimalObjective
 
 EXPLICIT_WORK = 3e7  # multiply-adds for a whole Hessian below which it is cheaper than CG
+EXPLICIT_SIZE = 1500  # most parameters of a Hessian that is worth its cube where CG is slow
 _MAX_CG = 100
 Map = Callable[[np.ndarray], np.ndarray]
 
@@ -27,7 +29,15 @@ def explicit_is_cheap(objective: PrimalObjective) -> bool:
 
 def newton_cg(objective: PrimalObjective, point: Point) -> Iterator[tuple[Point, np.ndarray]]:
     """Yield the start and then each iterate with its gradient; ends where no step decreases the value any more."""
-    explicit = explicit_is_cheap(objective)
+    return _newton(objective, point, explicit_is_cheap(objective))
+
+
+def newton_direct(objective: PrimalObjective, point: Point) -> Iterator[tuple[Point, np.ndarray]]:
+    """The same with the Hessian itself in every step."""
+    return _newton(objective, point, True)
+
+
+def _newton(objective: PrimalObjective, point: Point, explicit: bool) -> Iterator[tuple[Point, np.ndarray]]:
     precondition = None if explicit else objective.preconditioner()
     gradient = objective.gradient(point)
     first_norm = float(np.linalg.norm(gradient)) or 1.0
@@ -49,9 +59,13 @@ def newton_cg(objective: PrimalObjective, point: Point) -> Iterator[tuple[Point,
 
 def _direct_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """``-H^-1 g``; a little damping for the direction common to all classes, in which nothing changes."""
-    H = H.astype(np.float64)
     H.flat[:: len(H) + 1] += 1e-9 * np.trace(H) / len(H) + np.finfo(float).tiny
-    return -np.linalg.solve(H, gradient.ravel().astype(np.float64)).reshape(gradient.shape).astype(gradient.dtype)
+    g = gradient.ravel().astype(np.float64)
+    try:
+        step = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
+    except np.linalg.LinAlgError:  # only by rounding: the problem is convex
+        step = np.linalg.solve(H, g)
+    return -step.reshape(gradient.shape).astype(gradient.dtype)
 
 
 def _cg_step(hessian: Map, precondition: Map, gradient: np.ndarray, forcing: float) -> np.ndarray:

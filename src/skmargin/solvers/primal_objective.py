@@ -11,7 +11,7 @@ linear in ``theta``.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -24,10 +24,12 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from ..losses import SmoothLoss
+from ..kernels.gram import row_blocks
+from ..losses import Own, SmoothLoss
 from ..regularizers import SmoothPenalty
 
 _PRECONDITION_ROWS = 200
+_DROPPED = 1e-7  # share of the curvature that the samples left out of an explicit Hessian may have
 _BLOCK_WORK = 16_000_000  # multiply-adds of one block of a threaded product
 
 
@@ -88,6 +90,13 @@ class Rows:
 
         _run(block, [slice(a, b) for a, b in pairwise(cuts)])
         return out
+
+
+def _largest(sizes: np.ndarray, rest: float) -> np.ndarray:
+    """Places of the largest numbers, in order, such that the others sum to at most the share ``rest`` of all."""
+    order = np.argsort(sizes)
+    below = np.cumsum(sizes[order], dtype=np.float64)
+    return np.sort(order[np.searchsorted(below, rest * below[-1], side="right") :])
 
 
 def _blocks(n: int, wanted: int) -> list[slice]:
@@ -209,6 +218,11 @@ class PrimalObjective:
         F += b - self.centre @ W
         return F
 
+    def _blocks_of_rows(self) -> Iterator[tuple[slice, Own, np.ndarray]]:
+        """Slices of the samples with what the loss must know of them: its temporaries stay in the cache."""
+        for rows in row_blocks(len(self.weight), self.n_classes):
+            yield rows, (self.own[0][: rows.stop - rows.start], self.own[1][rows]), self.weight[rows]
+
     def pull_back(self, P: np.ndarray) -> np.ndarray:
         """Transpose of :meth:`scores`: the gradient in ``theta`` of a function whose slopes in the scores are ``P``."""
         G = np.empty(self.shape, self.rows.dtype)
@@ -223,7 +237,10 @@ class PrimalObjective:
     def point(self, theta: np.ndarray, F: np.ndarray | None = None) -> Point:
         """Evaluate at ``theta``; ``F`` are its scores where they are known."""
         F = self.scores(theta) if F is None else F
-        value, P = self.loss.value_slopes(F, self.own, self.weight)
+        value, P = 0.0, np.empty_like(F)
+        for rows, own, weight in self._blocks_of_rows():
+            part, P[rows] = self.loss.value_slopes(F[rows], own, weight)
+            value += part
         extra, gradient = self.penalty.value_gradient(self._split(theta)[0])
         if self.eps:
             extra += self.eps * float(np.vdot(theta, theta))
@@ -259,18 +276,25 @@ class PrimalObjective:
         return product
 
     def explicit_hessian(self, point: Point) -> np.ndarray:
-        """The Hessian as a matrix over ``theta.ravel()``: for small problems only."""
-        n, k = point.F.shape
-        X = self.rows.X - self.centre
-        if self.fit_intercept:
-            X = np.column_stack([X, np.ones(n, X.dtype)])
-        diagonal, left, right = self.loss.curvature(point.F, self.own, self.weight).factors()
-        rank_one = (X[:, :, None] * left[:, None, :]).reshape(n, -1).T @ (X[:, :, None] * right[:, None, :]).reshape(
-            n, -1
-        )
-        H = -0.5 * (rank_one + rank_one.T)
-        same = X.T @ (X[:, :, None] * diagonal[:, None, :]).reshape(n, -1)  # (d, d k): one block a class
-        size = X.shape[1]
+        """The Hessian as a matrix over ``theta.ravel()``: for few parameters only.
+
+        Samples without curvature, at small smoothing nearly all, are left out; the others are taken block by block.
+        """
+        kept = _largest(self.loss.curvature(point.F, self.own, self.weight).sizes(), _DROPPED)
+        own = (np.arange(len(kept)), self.own[1][kept])
+        F = point.F[kept].astype(np.float64)  # single precision would spoil the directions without curvature
+        diagonal, left, right = self.loss.curvature(F, own, self.weight[kept]).factors()
+        size, k = self.shape
+        H, same = np.zeros((size * k, size * k)), np.zeros((size, size * k))
+        for block in row_blocks(len(kept), size * k):
+            X = self.rows.X[kept[block]].astype(np.float64)
+            X = (X.toarray() if self.rows.sparse else X) - self.centre
+            if self.fit_intercept:
+                X = np.column_stack([X, np.ones(len(X), X.dtype)])
+            a, b, c = ((X[:, :, None] * f[block][:, None, :]).reshape(len(X), -1) for f in (left, right, diagonal))
+            H -= a.T @ b
+            same += X.T @ c  # one block a class
+        H = 0.5 * (H + H.T)
         H.reshape(size, k, size, k)[:, np.arange(k), :, np.arange(k)] += same.reshape(size, size, k).transpose(2, 0, 1)
         W, _ = self._split(point.theta)
         d = W.shape[0]
@@ -313,35 +337,40 @@ class PrimalObjective:
         ``-X'A`` is then written over the terms of the penalty, whose conjugates are bounded one by one.
         """
         W, _ = self._split(point.theta.astype(np.float64, copy=False))
-        primal = target.loss.value(point.F, self.own, self.weight) + target.penalty.value(W)
-        primal += self.eps * float(np.vdot(point.theta, point.theta))
-        A = point.P.astype(np.float64)
-        A /= self.weight[:, None]
-        A[self.own] = 0
+        primal = target.penalty.value(W) + self.eps * float(np.vdot(point.theta, point.theta))
+        P = point.P.astype(np.float64)  # the dual point A, each sample's times its weight
+        P[self.own] = 0
         if self.fit_intercept and not self.eps:
-            A = self._balanced(A)
-        A *= target.loss.feasible_factor(A)
-        P = A * self.weight[:, None]
+            self._balance(P)
+        feasible = 1.0
+        for rows, own, weight in self._blocks_of_rows():
+            primal += target.loss.value(point.F[rows], own, weight)
+            feasible = min(feasible, target.loss.feasible_factor(P[rows] / weight[:, None]))
+        P *= feasible
         P[self.own] = -P.sum(axis=1)
         Z = -self._split(self.pull_back(P.astype(self.rows.dtype, copy=False)).astype(np.float64, copy=False))[0]
         Z = Z - 2 * self.eps * W  # the rest is the share of eps ||W||^2
         factor, bound = target.penalty.conjugate(self.penalty.split(W, Z))
-        dual = target.loss.dual_value(factor * A, self.own, self.weight) - bound
+        dual = -bound
+        for rows, own, weight in self._blocks_of_rows():
+            A = P[rows] * (factor / weight)[:, None]
+            A[own] = 0
+            dual += target.loss.dual_value(A, own, weight)
         if self.eps:
             dual -= factor**2 * self.eps * float(np.vdot(W, W))
             if self.fit_intercept:
                 dual -= factor**2 * float((P.sum(axis=0) ** 2).sum()) / (4 * self.eps)
         return Certificate(primal, dual)
 
-    def _balanced(self, A: np.ndarray) -> np.ndarray:
-        """``A_il d_{y_i} / d_l`` with as much flow into each class as out of it.
+    def _balance(self, P: np.ndarray) -> None:
+        """Turn ``P_il`` into ``P_il d_{y_i} / d_l`` with as much flow into each class as out of it.
 
         ``x = log d`` minimises the convex ``sum_jl T_jl exp(x_j - x_l)``, ``T`` the flow from class to class: Newton
         steps.
         """
         k = self.n_classes
-        member = sparse.csr_array((self.weight, (self.own[1], self.own[0])), shape=(k, len(self.weight)))
-        T = np.maximum(member @ A, 1e-300)
+        member = sparse.csr_array((np.ones(len(P)), (self.own[1], self.own[0])), shape=(k, len(P)))
+        T = np.maximum(member @ P, 1e-300)
         np.fill_diagonal(T, 0)
         x = np.zeros(k)
         flow = T
@@ -354,4 +383,5 @@ class PrimalObjective:
             step = np.linalg.solve(H, into - out)
             x = x + step / max(1.0, float(np.abs(step).max()))
             flow = T * np.exp(x[:, None] - x[None, :])
-        return A * np.exp(x[self.own[1]][:, None] - x[None, :])
+        P *= np.exp(x)[self.own[1]][:, None]
+        P *= np.exp(-x)

@@ -7,7 +7,7 @@ Problem (labelled rows L, unlabelled rows U with labels z_i to be found)::
 
 not convex, since z is free.  Two half steps, neither of which can raise the objective, take turns until labels repeat:
 
-    z    the label of least loss: the largest score; or, with balance, the cheapest labels with given class counts
+    z    the label of least loss: the largest score; or, with balance, the cheapest ones with class counts within bounds
     W,b  the convex machine for these labels (`multi_margin`), from the duals of the last one; a row with a new label
          restarts at zero
 
@@ -31,7 +31,7 @@ STAGES = (0.01, 0.1, 1.0)
 ROUNDS = 20  # of one stage, at most
 ASSIGNMENT_ROWS = 2000  # up to here the balanced labels are the exact optimum
 SWEEPS = 100
-UNBALANCED = 0.01  # share of the rows that may be in excess in a class, where offsets balance
+UNBALANCED = 0.01  # share of the rows that may be in excess in a class, where prices balance
 
 
 @dataclass(frozen=True)
@@ -62,32 +62,50 @@ def whole_counts(shares: np.ndarray, n: int) -> np.ndarray:
     return counts
 
 
-def balanced_labels(losses: np.ndarray, mass: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Labels of small total loss whose classes have these shares of the mass.
+def likely_shares(labeled: np.ndarray, unlabeled: float) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of the classes among the unlabelled rows, one standard error up and down from those of the labelled ones.
+
+    ``labeled`` is the mass of each class, ``unlabeled`` that of the unlabelled rows; one row more in each class keeps
+    the error of a rare class from being zero.
+    """
+    shares = (labeled + 1) / (labeled.sum() + len(labeled))
+    error = np.sqrt(shares * (1 - shares) * (1 / labeled.sum() + 1 / unlabeled))
+    return np.maximum(shares - error, 0), np.minimum(shares + error, 1)
+
+
+def balanced_labels(losses: np.ndarray, mass: np.ndarray, least: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """Labels of small total loss for which the mass of each class lies between two shares of all mass.
 
     Up to ``ASSIGNMENT_ROWS`` rows of equal mass: an assignment problem, solved exactly.  Else prices: every row takes
-    the class of least loss plus price, and prices of one class after the other are set so that it gets its share.
+    the class of least loss plus price, and the price of one class after the other is set so that it keeps its bounds.
     """
     n, k = losses.shape
+    labels: np.ndarray = losses.argmin(axis=1)
     if n <= ASSIGNMENT_ROWS and (mass == mass[0]).all():
-        slots = np.repeat(np.arange(k), whole_counts(shares, n))
-        _, columns = linear_sum_assignment(losses[:, slots])
+        low, high = np.floor(n * least).astype(np.intp), np.ceil(n * most).astype(np.intp)
+        if np.array_equal(least, most):
+            low = high = whole_counts(least, n)
+        counts = np.bincount(labels, minlength=k)
+        if (low <= counts).all() and (counts <= high).all():
+            return labels
+        must, may = np.repeat(np.arange(k), low), np.repeat(np.arange(k), high - low)
+        _, columns = linear_sum_assignment(np.c_[losses[:, must] - losses.max(), losses[:, may]])
+        slots: np.ndarray = np.r_[must, may]
         return slots[columns]
-    wanted = mass.sum() * shares / shares.sum()
+    low, high = mass.sum() * least, mass.sum() * most
     price = np.zeros(k)
-    labels = losses.argmin(axis=1)
     for _ in range(SWEEPS):
-        excess = np.bincount(labels, mass, k) - wanted
-        if np.abs(excess).max() <= UNBALANCED * mass.sum():
+        now = np.bincount(labels, mass, k)
+        excess = np.maximum(now - high, low - now)
+        if excess.max() <= UNBALANCED * mass.sum():
             break
-        l = int(np.abs(excess).argmax())
+        l = int(excess.argmax())
         others = losses + price
         others[:, l] = np.inf
         bid = others.min(axis=1) - losses[:, l]  # row i takes class l where its price is below the bid
         order = np.argsort(-bid, kind="stable")
-        taken = int(np.searchsorted(np.cumsum(mass[order]), wanted[l]))
-        high, low = bid[order[max(taken - 1, 0)]], bid[order[min(taken, n - 1)]]
-        price[l] = 0.5 * (high + low)
+        taken = int(np.searchsorted(np.cumsum(mass[order]), high[l] if now[l] > high[l] else low[l]))
+        price[l] = 0.5 * (bid[order[max(taken - 1, 0)]] + bid[order[min(taken, n - 1)]])
         labels = (losses + price).argmin(axis=1)
     return labels
 
@@ -97,7 +115,7 @@ def solve_semi_supervised(
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
-    shares: np.ndarray | None,
+    shares: tuple[np.ndarray, np.ndarray] | None,
     *,
     fit_intercept: bool = True,
     tol: float = 1e-3,
@@ -117,8 +135,8 @@ def solve_semi_supervised(
         Weight of the loss of each row, positive.
     n_classes : int
         Number of classes k.
-    shares : ndarray of shape (k,) or None
-        Shares of the classes among the unlabelled rows; None leaves them free.
+    shares : pair of ndarray of shape (k,), or None
+        Least and largest share of each class in the mass of the unlabelled rows; None leaves them free.
     fit_intercept, tol, max_iter, seed, verbose
         As for `solve_linear`.
 
@@ -143,7 +161,7 @@ def solve_semi_supervised(
     relabel: Callable[[np.ndarray], np.ndarray] = (
         (lambda losses: losses.argmin(axis=1))
         if shares is None
-        else (lambda losses: balanced_labels(losses, cap[unlabeled], shares))
+        else (lambda losses: balanced_labels(losses, cap[unlabeled], *shares))
     )
     losses = label_losses(X[unlabeled] @ machine.W.T + machine.b)
     labels = y.copy()

@@ -33,7 +33,7 @@ def _raetsch(name: str, repeats: int) -> Row:
     protocol = Protocol(
         Split("holdout", train=n_train, test=n_test), repeats=5 if large else repeats, folds=3, values=(4, 5), budget=90
     )
-    return Row(Source(name, scale=_SCALE, raetsch=True, note="random divisions of the paper's sizes"), protocol)
+    return Row(Source(name, scale=_SCALE, raetsch=True), protocol)
 
 
 _TINY = Protocol(repeats=3, folds=3, values=(2, 2), budget=30)
