@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import CrammerSingerSVC, LpNormSVC
+from skmargin.solvers.lp_interior import class_weights, curvature, solve_interior
 
 
 @parametrize_with_checks([LpNormSVC(), LpNormSVC(p=3.0), LpNormSVC(kernel="rbf")])
@@ -37,24 +38,44 @@ def optimum(X, y, C, p, weight=None, intercept=False):
     return problem.solve(solver="CLARABEL", tol_gap_rel=1e-8, tol_gap_abs=1e-8, tol_feas=1e-8)
 
 
-def objective(clf, X, y, C, p):
+def objective(clf, X, y, C, p, weight=1.0):
     F = clf.decision_function(X)
     own = F[np.arange(len(y)), y]
     F[np.arange(len(y)), y] = -np.inf
     norms = np.linalg.norm(clf.coef_, axis=1)
-    return 0.5 * (norms**p).sum() ** (2 / p) + C * np.maximum(0, 1 - own + F.max(axis=1)).sum()
+    return 0.5 * (norms**p).sum() ** (2 / p) + C * (weight * np.maximum(0, 1 - own + F.max(axis=1))).sum()
 
 
 @pytest.mark.parametrize("p", [1.1, 1.5, 2.0, 3.0, 8.0])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_optimum_is_that_of_cvxpy(p, intercept):
-    X, y = toy()
+@pytest.mark.parametrize(("d", "C"), [(3, 10.0), (8, 0.1), (8, 100.0)])
+def test_optimum_is_that_of_cvxpy(p, intercept, d, C):
+    X, y = toy(d=d)
     weight = np.random.default_rng(1).uniform(0.2, 3, len(y))
-    best = optimum(X, y, 0.1, p, weight, intercept)
+    best = optimum(X, y, C, p, weight, intercept)
     for rows in (X, sparse.csr_array(X)):
-        clf = LpNormSVC(C=0.1, p=p, fit_intercept=intercept, tol=1e-7).fit(rows, y, weight)
+        clf = LpNormSVC(C=C, p=p, fit_intercept=intercept, tol=1e-7).fit(rows, y, weight)
         assert clf.objective_ == pytest.approx(best, rel=1e-6)
         assert 0 <= clf.dual_gap_ <= 1e-7
+        assert objective(clf, X, y, C, p, weight) == pytest.approx(clf.objective_, rel=1e-7)
+
+
+@pytest.mark.parametrize("p", [1.05, 1.5, 4.0, 50.0])
+@pytest.mark.parametrize("C", [0.1, 1e3])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_interior_point_steps_agree_with_block_ascent(p, C, intercept):
+    """Each is near the optimum where the bound of the other one says so."""
+    X, y = toy(60, 4, 3, seed=2)
+    point = solve_interior(X, y, np.full(60, C), 3, p, fit_intercept=intercept, tol=1e-8, max_iter=100)
+    clf = LpNormSVC(C=C, p=p, fit_intercept=intercept, tol=1e-7).fit(X, y)
+    assert clf.dual_gap_ <= 1e-7
+    assert point.objective == pytest.approx(clf.objective_, rel=3e-7)
+    assert (point.alpha >= 0).all() and (point.alpha.sum(axis=1) <= C * (1 + 1e-9)).all()
+    M = np.random.default_rng(0).normal(size=(3, 4))
+    step = 1e-5 * np.random.default_rng(1).normal(size=(3, 4))
+    r = max(p, p / (p - 1))
+    slopes = [class_weights(m, r)[:, None] * m for m in (M + step, M - step)]
+    np.testing.assert_allclose((slopes[0] - slopes[1]).ravel() / 2, curvature(M, r) @ step.ravel(), atol=1e-10)
 
 
 @pytest.mark.parametrize("p", [1.2, 5.0])

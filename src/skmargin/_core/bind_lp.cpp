@@ -1,6 +1,6 @@
 // Python face of the block ascent with the norm of Lei et al.: dense and sparse rows, and kernel matrices.
 #include "arrays.hpp"
-#include "lp_blocks.hpp"
+#include "lp_face.hpp"
 
 #include <nanobind/stl/optional.h>
 
@@ -24,7 +24,7 @@ struct LpTask {
     Vector<double> alpha;
     double tol;
     int64_t passes;
-    bool stop_on_stall;
+    bool stop_on_stall, face;
     uint64_t seed;
 
     void check(size_t n, size_t d) const {
@@ -63,10 +63,18 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
         using Loss = HingeLoss<Hinge::max>;
         const Loss loss(task.cap.data(), 1);
         BlockAscent<Rows, Loss, LpModel<Rows>> ascent(geo, loss, task.y.data(), duals, b.data(), poll, task.seed);
-        out = ascent.run(Limits{task.tol, task.passes, infinity, task.stop_on_stall}, [] {});
+        const Limits limits{task.tol, task.passes, infinity, task.stop_on_stall};
+        if (task.face) {
+            LpFaceSteps<Rows, Loss> face(ascent, task.q);
+            out = ascent.run(limits, face);
+        } else {
+            out = ascent.run(limits, [] {});
+        }
         multipliers = b;
         if constexpr (gram) ascent.model.publish(W.data(), b.data());
         else ascent.model.publish(task.mean ? task.mean->data() : nullptr, W.data(), b.data());
+        for (double& w : W) w *= ascent.stretch();
+        for (double& v : b) v *= ascent.stretch();
     }
     nb::dict result;
     result["W"] = to_numpy(std::move(W), {static_cast<size_t>(k), width});
@@ -82,8 +90,8 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
 template <class T>
 nb::dict lp_dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
                   std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
-                  Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, uint64_t seed) {
-    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, seed};
+                  Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face, uint64_t seed) {
+    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
     task.check(X.shape(0), X.shape(1));
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
     return solve(DenseRows<T>(X.data(), n, d, d, k), task);
@@ -92,8 +100,8 @@ nb::dict lp_dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k,
 template <class T>
 nb::dict lp_gram(Matrix<T> K, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
                  std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
-                 Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, uint64_t seed) {
-    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, seed};
+                 Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face, uint64_t seed) {
+    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
     task.check(K.shape(0), K.shape(1));
     if (K.shape(0) != K.shape(1)) throw nb::value_error("the kernel matrix must be square");
     return solve(GramRows<T>(K.data(), static_cast<int64_t>(K.shape(0)), k), task);
@@ -102,9 +110,9 @@ nb::dict lp_gram(Matrix<T> K, Vector<int32_t> y, Vector<double> cap, int32_t k, 
 template <class T, class I>
 nb::dict lp_csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<int32_t> y, Vector<double> cap,
                 int32_t k, double q, std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start,
-                Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall,
+                Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
                 uint64_t seed) {
-    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, seed};
+    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
     const size_t n = indptr.size() - 1;
     task.check(n, static_cast<size_t>(d));
     if (indptr.data()[0] != 0 || indptr.data()[n] > static_cast<I>(indices.size()) || indices.size() != values.size())

@@ -274,7 +274,7 @@ class BlockAscent {
   private:
     static constexpr int32_t unseen = -1;
     static constexpr int trials = 4;
-    static constexpr bool stretches = Loss::stretches && !Model::weighted;
+    static constexpr bool stretches = Loss::stretches;
     static constexpr auto as_it_is = [](auto...) { return 1.0; };
     static constexpr int32_t most_new = 64;  // rivals that may enter a list at once: memory for many classes
 

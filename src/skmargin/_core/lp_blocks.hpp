@@ -103,8 +103,8 @@ class LpModel {
     void block(int64_t i, double curvature, double U, int32_t own, const int32_t* cls, const double* d,
                const double* alpha, int32_t m, double* out) {
         const double A = std::max(curvature - geo_.t, 0.0);
-        for (int32_t j = 0; j < m; ++j) bend_[j] = bend(A, cls[j]);
-        bend_[m] = bend(A, own);
+        for (int32_t j = 0; j < m; ++j) bend_[j] = bend_at(A, cls[j], product_[cls[j]]);
+        bend_[m] = bend_at(A, own, product_[own]);
         for (int tries = 0; tries < 64; ++tries) {  // 1e-6 doubled reaches its limit long before
             minimise(U, d, alpha, m, out);
             if (q_ <= 2 || keeps_promise(i, own, cls, d, alpha, m, out)) return;
@@ -144,6 +144,47 @@ class LpModel {
     const std::vector<double>& total() const { return tot_; }
     const std::vector<double>& residual(const double*) const { return tot_; }
     double weight(int32_t l) const { return power_[l] * scale_; }
+    double base(int32_t l) const { return base_[l]; }
+    double length2(int32_t l) const { return square_[l] + floor2_; }
+
+    // What the steps on the face (lp_face.hpp) ask of G, along V + s U with along_l = v_l'u_l, bent_l = ||u_l||^2:
+    // its slope, its growth, and the step itself.
+    double slope(const std::vector<double>& along, const std::vector<double>& bent, double s) const {
+        double sum = 0, slope = 0;
+        for (int32_t l = 0; l < k_; ++l) {
+            const double u2 = moved2(along, bent, s, l) / unit2_;
+            if (u2 <= 0) continue;
+            const double power = std::pow(u2, 0.5 * q_ - 1);
+            sum += power * u2;
+            slope += power * (along[l] + s * bent[l]);
+        }
+        return sum > 0 ? std::pow(sum, (2 - q_) / q_) * slope : 0.0;
+    }
+    double growth(const std::vector<double>& along, const std::vector<double>& bent, double s) const {
+        double sum = 0;
+        for (int32_t l = 0; l < k_; ++l) sum += std::pow(moved2(along, bent, s, l) / unit2_, 0.5 * q_);
+        return 0.5 * unit2_ * (std::pow(sum, 2 / q_) - std::pow(sum_, 2 / q_));
+    }
+    void add_scaled(const LpModel& U, const std::vector<double>& along, const std::vector<double>& bent, double s) {
+        const T scale = static_cast<T>(s);
+        for (int64_t j = 0; j < V_.size(); ++j) V_.data()[j] += scale * U.V_.data()[j];
+        for (int32_t l = 0; l < k_; ++l) {
+            tot_[l] += s * U.tot_[l];
+            base_[l] += s * U.base_[l];
+            centre_[l] += s * U.centre_[l];
+            square_[l] = moved2(along, bent, s, l) - floor2_;
+        }
+        seen_ = -1;
+        settle_absolute(floor2_);
+    }
+    // Curvature of the model of G along x_i, where x = v_l'x_i.
+    double bend_at(double A, int32_t l, double x) const {
+        const double w = weight(l);
+        if (q_ <= 2) return A * w;
+        const double length = A * square_[l];
+        const double cos2 = length > 0 ? std::min(1.0, x * x / length) : 0.0;
+        return A * std::max(w * (1 + (q_ - 2) * cos2), 1e-6 * (q_ - 1));
+    }
 
     // Class vectors and intercepts as a user sees them: f = W x + b.
     void publish(const double* mean, double* W, double* b) {
@@ -185,12 +226,8 @@ class LpModel {
         for (const double s : share_) sum_ += s;
     }
 
-    double bend(double A, int32_t l) const {
-        const double w = weight(l);
-        if (q_ <= 2) return A * w;
-        const double length = A * square_[l], x = product_[l];
-        const double cos2 = length > 0 ? std::min(1.0, x * x / length) : 0.0;
-        return A * std::max(w * (1 + (q_ - 2) * cos2), 1e-6 * (q_ - 1));
+    double moved2(const std::vector<double>& along, const std::vector<double>& bent, double s, int32_t l) const {
+        return std::max(square_[l] + s * (2 * along[l] + s * bent[l]), 0.0) + floor2_;
     }
 
     void minimise(double U, const double* d, const double* alpha, int32_t m, double* out) {

@@ -132,6 +132,8 @@ def solve_kernel(
     def goal() -> float:
         return max(tol * work.objective, share * (reference - work.objective))
 
+    if state is not None and work.gap <= goal() and work.certify(goal, last=False):
+        return work.result()
     care, left, drop = INNER, max_iter, BAND_DROP if loss == "band" else DROP
     for seed in range(1, max_iter + 1):
         target = max(care * goal(), drop * work.g[working_set].sum())

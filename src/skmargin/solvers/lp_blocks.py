@@ -10,24 +10,42 @@ given    X (dense or CSR) or a kernel matrix, classes 0..k-1, the weight ``cap``
          the state of an earlier solve, for the same rows: its duals are feasible for every p and, rescaled, for every C
 returned W, b, the duals, P and the certified duality gap P(link(alpha)) - D(alpha)
 
-The steps are in ``_core/lp_blocks.hpp``.  The paper alternates between class weights (its equation 14) and a weighted
-machine of Crammer and Singer, which is valid for p <= 2 only; this ascent is valid for every p > 1.  p = 2 is the
-machine of Crammer and Singer itself, and its solver is used.
+The block steps are in ``_core/lp_blocks.hpp``, those on the face of the dual in ``_core/lp_face.hpp``.  Where they have
+cost as much as interior-point steps would, and few parameters allow those, ``lp_interior`` takes over.
+
+The paper alternates between class weights (its equation 14) and a weighted machine of Crammer and Singer, which is
+valid for p <= 2 only; this ascent is valid for every p > 1.  p = 2 is the machine of Crammer and Singer itself, and its
+solver is used.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from skmargin._core import _ext
 
-from .dual_blocks import ROUNDING, TINY, DualState, _arrays, _relative, _stages, _suitable_rows, solve_linear
+from .dual_blocks import (
+    ROUNDING,
+    TINY,
+    DualState,
+    _arrays,
+    _face_pays,
+    _relative,
+    _stages,
+    _suitable_rows,
+    solve_linear,
+)
+from .lp_interior import solve_interior
 
 Stage = tuple[tuple[Any, ...], float, bool]  # arrays of the rows, gap to reach, whether it may give up
+POLISHED = 1e-9  # gap that interior-point steps reach with hardly a doubt
+INTERIOR_PARAMETERS, INTERIOR_SIZE = 1000, 10_000_000  # largest d k, and n d k, for interior-point steps
 
 
 @dataclass(frozen=True)
@@ -59,7 +77,11 @@ def solve_lp(
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() if fit_intercept else None
     solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
     stages = [(_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in _stages(X, n_classes, tol)]
-    return DualState(*_solve(solve, stages, y, cap, n_classes, p, mean, max_iter, seed, state, verbose))
+    rows = (lambda: X.toarray() if sparse.issparse(X) else X) if _few_parameters(X.shape, n_classes) else None
+    face = _face_pays(X, n_classes)
+    return DualState(
+        *_solve(solve, stages, y, cap, n_classes, p, mean, face, rows, X.shape[1], tol, max_iter, seed, state, verbose)
+    )
 
 
 def solve_lp_kernel(
@@ -81,7 +103,25 @@ def solve_lp_kernel(
     stages: list[Stage] = [((K,), tol, False)]
     if K.size * n_classes <= TINY:
         stages.append(((K,), min(tol, ROUNDING), True))
-    return LpKernelState(*_solve(_ext.lp_gram, stages, y, cap, n_classes, p, mean, max_iter, seed, state, verbose))
+    rows = (lambda: _factor(K)) if _few_parameters(K.shape, n_classes) else None
+    return LpKernelState(
+        *_solve(
+            _ext.lp_gram, stages, y, cap, n_classes, p, mean, True, rows, len(y), tol, max_iter, seed, state, verbose
+        )
+    )
+
+
+def _few_parameters(shape: tuple[int, int], k: int) -> bool:
+    n, d = shape
+    return d * k <= INTERIOR_PARAMETERS and n * d * k <= INTERIOR_SIZE
+
+
+def _factor(K: np.ndarray) -> np.ndarray:
+    """Rows whose inner products are K."""
+    values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64))
+    kept = values > 1e-12 * values[-1]
+    rows: np.ndarray = vectors[:, kept] * np.sqrt(values[kept])
+    return rows
 
 
 def _solve(
@@ -92,21 +132,30 @@ def _solve(
     k: int,
     p: float,
     mean: np.ndarray | None,
+    face: bool,
+    rows: Callable[[], np.ndarray] | None,
+    d: int,
+    tol: float,
     max_iter: int,
     seed: int,
     state: DualState | None,
     verbose: int,
 ) -> tuple[Any, ...]:
-    duals = np.zeros(len(y) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+    """``rows`` gives dense rows for interior-point steps; None where these are out of reach."""
+    duals: tuple[np.ndarray, ...] = np.zeros(len(y) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
     multipliers = np.zeros(k)
     if state is not None:
         state = state.rescaled(cap)
         duals, multipliers = (state.start, state.rivals, state.alpha), state.multipliers
+    # A step of the interior-point gear costs about (d k)^2 n, a pass at most 4 d k n: with some twenty steps the two
+    # gears have cost the same after this many passes.
+    most = max_iter if rows is None else min(max_iter, 100 + 5 * d * k)
     passes, best, bound = 0, None, -np.inf  # the bound of one stage holds for all of them
+    arrays: tuple[Any, ...] = ()
     for arrays, goal, may_stall in stages:
         out = solve(
             *arrays, y, cap, k, p / (p - 1), mean, multipliers, *duals,
-            goal, max(1, max_iter - passes), may_stall, seed + passes,
+            goal, max(1, most - passes), may_stall, face, seed + passes,
         )  # fmt: skip
         duals, multipliers = out["duals"], out["multipliers"]
         passes += out["passes"]
@@ -117,9 +166,40 @@ def _solve(
         bound = max(bound, out["primal"] - out["gap"])
         if best is None or out["primal"] <= best["primal"]:
             best = out
-        if passes >= max_iter:
+        if passes >= most:
             break
     assert best is not None
+    # Where a solve to rounding costs next to nothing, what the user asked for is not all.
+    needed = tol if stages[-1][1] == tol else min(tol, POLISHED)
+    if best["primal"] - bound > needed * best["primal"] and rows is not None and passes < max_iter:
+        with threadpool_limits(1, "blas"):  # the products are small: threads would only wait for each other
+            point = solve_interior(
+                rows(), y, cap, k, p, fit_intercept=mean is not None, tol=0.1 * needed, max_iter=max_iter - passes
+            )
+        passes += point.n_iter
+        linear = solve is not _ext.lp_gram
+        b = point.b + (point.W @ mean if linear and mean is not None else 0.0)
+        out = solve(
+            *arrays, y, cap, k, p / (p - 1), mean, b, *_sparse_duals(point.alpha, cap), tol, 0, False, False, seed
+        )  # the certificate
+        if verbose:
+            print(
+                f"[skmargin] p={p:g}: {point.n_iter} interior-point steps, objective {out['primal']:.6g}, "
+                f"relative gap {_relative(out):.1e}"
+            )
+        bound = max(bound, out["primal"] - out["gap"])
+        if linear and point.objective < out["primal"]:
+            out |= {"W": point.W, "b": point.b, "primal": point.objective}
+        if out["primal"] <= best["primal"]:
+            best = out
     gap = max(best["primal"] - bound, 0.0) / max(best["primal"], np.finfo(float).tiny)
     b = best["b"] - best["b"].mean()  # a constant added to all intercepts changes nothing: the one with sum zero
     return best["W"], b, *best["duals"], best["multipliers"], cap, best["primal"], gap, passes
+
+
+def _sparse_duals(alpha: np.ndarray, cap: np.ndarray) -> tuple[np.ndarray, ...]:
+    """CSR arrays of positive dual numbers, within their bounds to the last digit."""
+    alpha = alpha * np.minimum(1, cap / np.maximum(alpha.sum(axis=1) * (1 + 1e-15), 1e-300))[:, None]
+    rows, rivals = np.nonzero(alpha)
+    start = np.r_[0, np.cumsum(np.bincount(rows, minlength=len(cap)))]
+    return start.astype(np.int64), rivals.astype(np.int32), alpha[rows, rivals]
