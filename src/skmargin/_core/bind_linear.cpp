@@ -14,10 +14,10 @@ nb::dict choose_loss(const Rows& rows, const Task& task) {
     throw nb::value_error("loss must be 'max', 'sum' or 'top'");
 }
 
-Task make_task(Vector<int32_t> y, Vector<double> cap, int32_t k, std::string loss, int32_t K,
-               std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
-               Vector<double> alpha, double tol, int64_t passes, double work, double near_work, bool stop_on_stall,
-               bool face, uint64_t seed) {
+Task make_task(Vector<int32_t> y, Vector<double> cap, int32_t k, std::string loss, int32_t K, Vector<double> mean,
+               bool intercept, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha,
+               double tol, int64_t passes, double work, double near_work, bool stop_on_stall, bool face,
+               uint64_t seed) {
     return Task{y,
                 cap,
                 k,
@@ -30,16 +30,17 @@ Task make_task(Vector<int32_t> y, Vector<double> cap, int32_t k, std::string los
                 alpha,
                 Limits{tol, passes, work, stop_on_stall, 0, 0, near_work},
                 face,
-                seed};
+                seed,
+                intercept};
 }
 
 template <class T>
 nb::dict dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, std::string loss, int32_t K,
-               std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
+               Vector<double> mean, bool intercept, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
                Vector<double> alpha, double tol, int64_t passes, double work, double near_work, bool stop_on_stall,
                bool face, uint64_t seed) {
-    const Task task = make_task(y, cap, k, std::move(loss), K, mean, b, start, cls, alpha, tol, passes, work, near_work,
-                                stop_on_stall, face, seed);
+    const Task task = make_task(y, cap, k, std::move(loss), K, mean, intercept, b, start, cls, alpha, tol, passes, work,
+                                near_work, stop_on_stall, face, seed);
     check_lengths(task, X.shape(0), X.shape(1));
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
     return choose_loss(DenseRows<T>(X.data(), n, d, d, k), task);
@@ -47,11 +48,11 @@ nb::dict dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, st
 
 template <class T, class I>
 nb::dict csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<int32_t> y, Vector<double> cap,
-             int32_t k, std::string loss, int32_t K, std::optional<Vector<double>> mean, Vector<double> b,
+             int32_t k, std::string loss, int32_t K, Vector<double> mean, bool intercept, Vector<double> b,
              Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, double work,
              double near_work, bool stop_on_stall, bool face, uint64_t seed) {
-    const Task task = make_task(y, cap, k, std::move(loss), K, mean, b, start, cls, alpha, tol, passes, work, near_work,
-                                stop_on_stall, face, seed);
+    const Task task = make_task(y, cap, k, std::move(loss), K, mean, intercept, b, start, cls, alpha, tol, passes, work,
+                                near_work, stop_on_stall, face, seed);
     const size_t n = indptr.size() - 1;
     check_lengths(task, n, static_cast<size_t>(d));
     check_csr(indptr, indices, values.size(), d);

@@ -56,7 +56,7 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
     {
         nb::gil_scoped_release unlocked;
         Poll poll(ask_python);
-        Geometry<Rows> geo(rows, task.mean.has_value());
+        Geometry<Rows> geo(rows);
         geo.q = task.q;
         if (task.mean) geo.centre(task.mean->data());
         read_duals(duals, task.start, task.cls, task.alpha);

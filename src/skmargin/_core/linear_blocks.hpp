@@ -66,9 +66,9 @@ class BlockAscent {
     // W = sum_i x_i c_i' from the duals: the start, and later the end of accumulated rounding.
     void rebuild_model() {
         model.clear();
-        if (geo.intercept()) model.shift_base(b_);
         for (int64_t i = 0; i < n; ++i)
             if (duals[i].size > 0) add_sample(model, i, as_it_is);
+        if (geo.shifted()) model.shift_base(b_);
         measure(model, as_it_is);
     }
 
@@ -86,7 +86,7 @@ class BlockAscent {
             kept += visit(i, gap);
         }
         active_.resize(kept);
-        if (geo.intercept() && multipliers_.due(gap, geo.t, model.total().data(), k)) model.multiplier_step(b_);
+        if (geo.shifted() && multipliers_.due(gap, geo.t, model.residual(b_), geo.reach)) model.multiplier_step(b_);
         if (++passes_ == 1) measure(model, as_it_is);
         return gap + saved_ + (stretch_ * stretch_ - 1) * penalty_;
     }
@@ -115,6 +115,11 @@ class BlockAscent {
         check_work_ += work_checked_ = work_;
         if (geo.intercept())
             for (int32_t l = 0; l < k; ++l) cf -= (b_[l] + geo.t * model.total()[l]) * model.total()[l];
+        else if constexpr (!Model::weighted)
+            for (int32_t l = 0; geo.shifted() && l < k; ++l) {  // the weight of the direction is tot - tilt
+                cf -= (model.total()[l] - model.tilt()[l]) * model.tilt()[l];
+                gap += 0.5 * model.tilt()[l] * model.tilt()[l];
+            }
         penalty_ = 0.5 * cf;
         if constexpr (Model::weighted) {
             penalty_ = model.penalty();
@@ -129,7 +134,7 @@ class BlockAscent {
                 const double longer = stretched_[j] + lengths_[j] * lengths_[j] * penalty_;
                 if (longer < primal) primal = longer, stretch_ = lengths_[j];
             }
-        gap += primal;
+        block_gap_ = gap += primal;
         if (!geo.intercept()) return gap;
         // The running gap belongs to the proximal problem in b: only worth a certificate when it is small itself.
         if (last || gap <= limits_.goal(primal)) best_dual_ = std::max(best_dual_, feasible_dual());
@@ -171,7 +176,7 @@ class BlockAscent {
                     out.converged = true;
                     break;
                 }
-                if (active_.empty() && !geo.intercept()) break;  // every block is optimal to rounding
+                if (active_.empty() && !geo.shifted()) break;  // every block is optimal to rounding
             }
             if (passes_ >= limits.passes || work_ >= most_work) {
                 if (last_check < passes_ || full == infinity) full = check(true);
@@ -188,9 +193,10 @@ class BlockAscent {
                 last_check = passes_;
                 // The intercept may lag behind: wait longer before the next certificate.
                 patience_ = full > limits.goal(primal) ? std::min<int64_t>(2 * patience_, 32) : 1;
-                if (full <= 0.7 * best) best = full, last_gain = passes_;
+                if (block_gap_ <= 0.7 * best) best = block_gap_, last_gain = passes_;
                 if (limits.stop_on_stall && passes_ >= last_gain + 100) break;
-                if (full <= 0.1 * primal) most_work = std::min(most_work, work_ + near_work), near_work = infinity;
+                if (block_gap_ <= 0.1 * primal)
+                    most_work = std::min(most_work, work_ + near_work), near_work = infinity;
             }
         }
         out.primal = primal;
@@ -477,7 +483,7 @@ class BlockAscent {
     Limits limits_{};
     int64_t passes_ = 0, patience_ = 1;
     double work_ = 0, work_checked_ = 0, check_work_ = 0;  // in all, at the last check, of a check
-    double best_dual_ = -infinity;
+    double best_dual_ = -infinity, block_gap_ = infinity;
     double penalty_ = 0, dual_ = 0, stretch_ = 1;           // of the last check
     double lengths_[trials] = {}, stretched_[trials] = {};  // stretches that a check tries, and the sum of the losses
     double saved_ = 0;                                      // loss that the stretch saved in this pass

@@ -6,9 +6,18 @@
 // shift_i = x_i'mean, the score is  v_l'x_i + base_l - shift_i tot_l,  where one number a class,
 //     base_l = b_l + t tot_l - v_l'mean + tot_l ||mean||^2,
 // collects all that does not depend on the sample.  Sparse rows stay sparse, at one multiply-add a class.
-// Without an intercept mean, t, shift, base and tot are zero and the same code runs.
+//
+// Without an intercept the direction of the mean is the same burden: most of ||x_i||^2 lies in it, and the blocks can
+// only take short steps.  So its weight beta_l gets multipliers as well (here it is penalised like the rest): with the
+// direction e, z_i = x_i'e, tot_l = sum_i z_i c_il and the proximal point b_l, minimising 1/2 beta^2 and the proximal
+// term gives beta_l = (1 - t) b_l + t tot_l, the score is  v_l'x_i - z_i tilt_l  with tilt_l = tot_l - beta_l, the
+// curvature ||x_i||^2 - (1 - t) z_i^2, and after a pass b += t (tot - b).  The gap is that of the blocks plus
+// 1/2 ||tilt||^2.
+// One code serves both:  score = v_l'x_i + base_l - shift_i tilt_l  (intercept: shift_i = x_i'mean, tilt = tot;
+// without: base = 0, shift_i = z_i).
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -19,13 +28,16 @@ namespace skm {
 // Facts about the rows that every gear needs.
 template <class Rows>
 struct Geometry {
-    Geometry(const Rows& rows, bool intercept) : rows(rows), curvature(rows.n), shift(intercept ? rows.n : 0) {
+    explicit Geometry(const Rows& rows) : rows(rows), curvature(rows.n) {
         for (int64_t i = 0; i < rows.n; ++i) curvature[i] = rows.squared_norm(i);
     }
 
     // With an intercept: centre at `mean`; t is a tenth of the mean of ||x_i - mean||^2:
     // larger values shorten the steps of the blocks, smaller ones those of b.
     void centre(const double* mean) {
+        free_ = true;
+        direction.assign(mean, mean + rows.d);
+        shift.resize(rows.n);
         double average = 0;
         for (int64_t j = 0; j < rows.d; ++j) mean2 += mean[j] * mean[j];
         for (int64_t i = 0; i < rows.n; ++i) {
@@ -37,12 +49,43 @@ struct Geometry {
         for (double& a : curvature) a += t;
     }
 
+    // Without: set the direction of the mean apart where it holds most of the rows.
+    void deflate(const double* mean) {
+        double length = 0, along = 0, across = 0;
+        for (int64_t j = 0; j < rows.d; ++j) length += mean[j] * mean[j];
+        if (!(length > 0)) return;
+        length = std::sqrt(length);
+        direction.assign(mean, mean + rows.d);
+        for (double& e : direction) e /= length;
+        shift.resize(rows.n);
+        for (int64_t i = 0; i < rows.n; ++i) {
+            shift[i] = rows.inner(i, direction.data());
+            along += shift[i] * shift[i];
+            across += std::max(0.0, curvature[i] - shift[i] * shift[i]);
+        }
+        t = 0.1 * across / along;
+        if (!(t > 0 && t < 0.3)) {
+            shift.clear();
+            t = 0;
+            return;
+        }
+        reach = std::sqrt(along / static_cast<double>(rows.n));
+        for (int64_t i = 0; i < rows.n; ++i)
+            curvature[i] = std::max(t * curvature[i], curvature[i] - (1 - t) * shift[i] * shift[i]);
+    }
+
     const Rows& rows;
-    std::vector<double> curvature;  // A_i (+ t)
-    std::vector<double> shift;      // x_i'mean; empty without an intercept
+    std::vector<double> curvature;  // of a block
+    std::vector<double> shift;      // x_i'mean or z_i; empty without multipliers
+    std::vector<double> direction;  // mean or e
     double mean2 = 0, t = 0;
-    double q = 2;  // of the norm ||V||_{2,q} in the dual
-    bool intercept() const { return !shift.empty(); }
+    double reach = 1;  // by how much a multiplier moves a score
+    double q = 2;      // of the norm ||V||_{2,q} in the dual
+    bool shifted() const { return !shift.empty(); }
+    bool intercept() const { return free_; }
+
+  private:
+    bool free_ = false;
 };
 
 template <class Rows>
@@ -51,30 +94,38 @@ class LinearModel {
     using T = typename Rows::T;
     static constexpr bool weighted = false;
     explicit LinearModel(const Geometry<Rows>& geometry)
-        : geo_(geometry), V_(geometry.rows.weights_size()), base_(geometry.rows.k), tot_(geometry.rows.k) {}
+        : geo_(geometry), V_(geometry.rows.weights_size()), base_(geometry.rows.k), tilt_(geometry.rows.k),
+          tot_(geometry.rows.k) {}
 
     void scores(int64_t i, const int32_t* cls, int32_t m, double* f) const {
         geo_.rows.scores(V_.data(), i, cls, m, f);
-        if (geo_.intercept())
-            for (int32_t j = 0; j < m; ++j) f[j] += base_[cls[j]] - geo_.shift[i] * tot_[cls[j]];
+        if (geo_.shifted())
+            for (int32_t j = 0; j < m; ++j) f[j] += base_[cls[j]] - geo_.shift[i] * tilt_[cls[j]];
     }
     void scores_all(int64_t i, double* f) const {
         geo_.rows.scores_all(V_.data(), i, f);
-        if (geo_.intercept())
-            for (int32_t l = 0; l < geo_.rows.k; ++l) f[l] += base_[l] - geo_.shift[i] * tot_[l];
+        if (geo_.shifted())
+            for (int32_t l = 0; l < geo_.rows.k; ++l) f[l] += base_[l] - geo_.shift[i] * tilt_[l];
     }
     void add(int64_t i, const int32_t* cls, int32_t m, const double* coef) {
         geo_.rows.add(V_.data(), i, cls, m, coef);
-        if (geo_.intercept())
-            for (int32_t j = 0; j < m; ++j) {
-                tot_[cls[j]] += coef[j];
-                base_[cls[j]] += coef[j] * (geo_.mean2 + geo_.t - geo_.shift[i]);
+        if (!geo_.shifted()) return;
+        const double z = geo_.shift[i];
+        for (int32_t j = 0; j < m; ++j) {
+            const int32_t l = cls[j];
+            if (geo_.intercept()) {
+                tot_[l] += coef[j];
+                tilt_[l] += coef[j];
+                base_[l] += coef[j] * (geo_.mean2 + geo_.t - z);
+            } else {
+                tot_[l] += coef[j] * z;
+                tilt_[l] += coef[j] * z * (1 - geo_.t);
             }
+        }
     }
     void clear() {
         V_.clear();
-        std::fill(base_.begin(), base_.end(), 0.0);
-        std::fill(tot_.begin(), tot_.end(), 0.0);
+        for (std::vector<double>* v : {&base_, &tilt_, &tot_}) std::fill(v->begin(), v->end(), 0.0);
     }
     // this += s * other
     void add_scaled(const LinearModel& other, double s) {
@@ -84,39 +135,57 @@ class LinearModel {
         for (int64_t j = 0; j < V_.size(); ++j) v[j] += scale * o[j];
         for (int32_t l = 0; l < geo_.rows.k; ++l) {
             base_[l] += s * other.base_[l];
+            tilt_[l] += s * other.tilt_[l];
             tot_[l] += s * other.tot_[l];
         }
     }
-    // Start from the intercept b (the scores gain b_l).
-    void shift_base(const double* b) {
-        for (int32_t l = 0; l < geo_.rows.k; ++l) base_[l] += b[l];
-    }
-    // The step of the multipliers: b += t tot, which the scores then see on top of t tot.
-    void multiplier_step(double* b) {
+    // Start from the multipliers b; without an intercept from those that fit the duals.
+    void shift_base(double* b) {
         for (int32_t l = 0; l < geo_.rows.k; ++l) {
-            b[l] += geo_.t * tot_[l];
-            base_[l] += geo_.t * tot_[l];
+            if (geo_.intercept()) {
+                base_[l] += b[l];
+            } else {
+                b[l] = tot_[l];
+                tilt_[l] -= (1 - geo_.t) * b[l];
+            }
         }
     }
-    // ||W||^2 + t ||tot||^2 of a model without b.
+    // What a step of the multipliers moves: b += t residual.
+    const std::vector<double>& residual(const double* b) {
+        residual_ = tot_;
+        if (!geo_.intercept())
+            for (int32_t l = 0; l < geo_.rows.k; ++l) residual_[l] -= b[l];
+        return residual_;
+    }
+    void multiplier_step(double* b) {
+        const std::vector<double>& r = residual(b);
+        for (int32_t l = 0; l < geo_.rows.k; ++l) {
+            const double step = geo_.t * r[l];
+            b[l] += step;
+            if (geo_.intercept()) base_[l] += step;
+            else tilt_[l] -= (1 - geo_.t) * step;
+        }
+    }
+    // The curvature of the blocks' problem along a model without b:  ||W||^2 + t ||tot||^2, W without the direction.
     double squared_norm() const {
         double s = 0;
         for (int64_t j = 0; j < V_.size(); ++j) s += static_cast<double>(V_.data()[j]) * V_.data()[j];
         for (int32_t l = 0; l < geo_.rows.k; ++l)
-            s += 2 * tot_[l] * base_[l] - tot_[l] * tot_[l] * (geo_.mean2 + geo_.t);
+            s += geo_.intercept() ? 2 * tot_[l] * base_[l] - tot_[l] * tot_[l] * (geo_.mean2 + geo_.t)
+                                  : -tot_[l] * tilt_[l];
         return s;
     }
     const std::vector<double>& total() const { return tot_; }
+    const std::vector<double>& tilt() const { return tilt_; }
 
     // Class vectors (k x d, row-major) and intercepts as a user sees them: f = W x + b.
-    void publish(const double* mean, double* W, double* b) {
+    void publish(double* W, double* b) {
         for (int32_t l = 0; l < geo_.rows.k; ++l) {
             for (int64_t j = 0; j < geo_.rows.d; ++j) {
                 double w = geo_.rows.weight(V_.data(), l, j);
-                if (geo_.intercept()) w -= tot_[l] * mean[j];
+                if (geo_.shifted()) w -= tilt_[l] * geo_.direction[j];
                 W[l * geo_.rows.d + j] = w;
             }
-            // v_l'x + base_l - tot_l mean'x = w_l'x + base_l
             b[l] = base_[l];
         }
     }
@@ -124,7 +193,7 @@ class LinearModel {
   private:
     const Geometry<Rows>& geo_;
     Buffer<T> V_;
-    std::vector<double> base_, tot_;
+    std::vector<double> base_, tilt_, tot_, residual_;
 };
 
 }  // namespace skm

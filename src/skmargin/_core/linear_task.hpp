@@ -18,7 +18,7 @@ struct Task {
     int32_t k;
     std::string loss;
     int32_t K;
-    std::optional<Vector<double>> mean;  // centre of the features: asks for a free intercept
+    std::optional<Vector<double>> mean;  // of the features
     Vector<double> b;
     Vector<int64_t> start;
     Vector<int32_t> cls;
@@ -26,6 +26,7 @@ struct Task {
     Limits limits;
     bool face;
     uint64_t seed;
+    bool intercept = true;  // a free one, with features centred at `mean`; else only its direction is set apart
 };
 
 template <class Rows, class Loss>
@@ -38,8 +39,9 @@ nb::dict solve(const Rows& rows, const Loss& loss, const Task& task) {
     {
         nb::gil_scoped_release unlocked;
         Poll poll(ask_python);
-        Geometry<Rows> geo(rows, task.mean.has_value());
-        if (task.mean) geo.centre(task.mean->data());
+        Geometry<Rows> geo(rows);
+        if (task.mean && task.intercept) geo.centre(task.mean->data());
+        else if (task.mean) geo.deflate(task.mean->data());
         read_duals(duals, task.start, task.cls, task.alpha);
         BlockAscent<Rows, Loss> ascent(geo, loss, task.y.data(), duals, b.data(), poll, task.seed);
         const auto nothing = [] {};
@@ -50,7 +52,7 @@ nb::dict solve(const Rows& rows, const Loss& loss, const Task& task) {
             out = ascent.run(task.limits, nothing);
         }
         multipliers = b;
-        ascent.model.publish(task.mean ? task.mean->data() : nullptr, W.data(), b.data());
+        ascent.model.publish(W.data(), b.data());
         for (double& w : W) w *= ascent.stretch();
         for (double& v : b) v *= ascent.stretch();
     }

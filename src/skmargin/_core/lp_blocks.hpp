@@ -142,6 +142,7 @@ class LpModel {
         return half_square(q_, [&](int32_t l) { return std::sqrt(square_[l]); });
     }
     const std::vector<double>& total() const { return tot_; }
+    const std::vector<double>& residual(const double*) const { return tot_; }
     double weight(int32_t l) const { return power_[l] * scale_; }
     double base(int32_t l) const { return base_[l]; }
     double length2(int32_t l) const { return square_[l] + floor2_; }

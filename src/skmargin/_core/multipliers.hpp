@@ -1,7 +1,7 @@
-// When to move the free intercept: b += t tot, the proximal point step of the method of multipliers.
+// When to move the multipliers (linear_model.hpp): b += t r, the step of the proximal point method.
 #pragma once
 #include <algorithm>
-#include <cstdint>
+#include <vector>
 
 #include "losses.hpp"
 
@@ -10,20 +10,20 @@ namespace skm {
 class Multipliers {
   public:
     // Asked after a pass whose samples had the given sum of gaps.  A step is due once the blocks are solved well enough
-    // for the present b, measured by what b can gain, t/2 ||tot||^2.  How well is learnt: a step after which tot has
-    // grown came too early.
-    bool due(double gap, double t, const double* tot, int32_t k) {
+    // for the present b, measured by what b can gain, t/2 ||r||^2.  How well is learnt: a step after which r has grown
+    // came too early.
+    bool due(double gap, double t, const std::vector<double>& r, double reach) {
         double square = 0, least = 0, most = 0;
-        for (int32_t l = 0; l < k; ++l) {
-            square += tot[l] * tot[l];
-            least = std::min(least, tot[l]);
-            most = std::max(most, tot[l]);
+        for (const double v : r) {
+            square += v * v;
+            least = std::min(least, v);
+            most = std::max(most, v);
         }
         const double gain = 0.5 * t * square;
         if (gap > haste_ * gain) return false;
         haste_ = square > last_ && gain > 0 ? std::max(1.0, 0.5 * std::min(haste_, gap / gain)) : 1.1 * haste_;
         last_ = square;
-        drift_ += t * (most - least);
+        drift_ += t * reach * (most - least);
         return true;
     }
     // Lists of samples and rivals are made for one b: they are stale once it has moved by part of a margin.

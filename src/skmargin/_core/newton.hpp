@@ -344,6 +344,7 @@ class Newton {
         int since_centre = 0;
         int64_t last_gain = steps;
         double best = infinity;
+        best_W_.clear();
         bool centred = false;
         for (;;) {
             if (!centred) {
@@ -379,13 +380,29 @@ class Newton {
                 if (gap <= goal(tol)) return true;
             }
             // Where the gap does not fall any more rounding is all that is left.
-            if (gap <= 0.7 * best) best = gap, last_gain = steps;
-            if (steps >= max_steps_ || steps > last_gain + (gap <= 1e-9 * objective ? 10 : 100)) return false;
+            if (gap <= 0.7 * best) {
+                best = gap;
+                last_gain = steps;
+                if (gap <= 1e-6 * objective) best_W_ = W_, best_a_ = a_;
+            }
+            if (steps >= max_steps_ || steps > last_gain + (gap <= 1e-9 * objective ? 10 : 100)) {
+                if (!best_W_.empty()) restore();
+                return false;
+            }
             if (finished) {
                 sigma_ *= since_centre <= 5 ? 0.09 : since_centre <= 14 ? 0.3 : since_centre <= 25 ? 0.55 : 1.0;
                 centred = false;
             }
         }
+    }
+
+    // Back to the best point: beyond it rounding made the gap larger again.
+    void restore() {
+        W_.swap(best_W_);
+        a_.swap(best_a_);
+        refresh();
+        scores(X_.data(), n_, W_, F_.data());
+        certify();
     }
 
     double mean_move() const {
@@ -541,7 +558,7 @@ class Newton {
     std::vector<double> F_, a_, abar_, previous_;  // n x k, n x (k - 1)
     std::vector<int64_t> working_, changed_;
     std::vector<double> change_, buffer_, Xw_, Fw_, dF_, old_, leeway_, reach_;
-    std::vector<double> room_;
+    std::vector<double> room_, best_W_, best_a_;
     double curvature_ = 0, constant_ = 1, sigma_ = 1, far_ = 0, share_ = 0, reference_ = 0;
     int64_t max_steps_ = 0;
 };

@@ -29,6 +29,7 @@ TINY = 20_000  # n d k up to which a solve to rounding costs less than the call 
 ROUNDING = 1e-14
 COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a point whose gap is below a tenth
 NEWTON_UNKNOWNS, NEWTON_NUMBERS = 3000, 10**8  # most that it holds: square root of its matrix, and the rest
+MANY_FEATURES = 16  # from which it pays to set the direction of the mean apart (_core/linear_model.hpp)
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
 
 
@@ -78,7 +79,8 @@ def solve_linear(
     """Solve to a relative duality gap of ``tol``; see the head of this file."""
     n, k = len(y), n_classes
     X = _suitable_rows(X)
-    mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() if fit_intercept else None
+    mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    apart = mean if fit_intercept or X.shape[1] >= MANY_FEATURES else np.zeros_like(mean)
     goal = min(tol, ROUNDING) if n * X.shape[1] * k <= TINY else tol
     step = newton_step(n, X.shape[1], k)
     budget = COLD_STEPS * step
@@ -94,7 +96,7 @@ def solve_linear(
     for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if goal < tol else _stages(X, k, tol):
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
-            *_arrays(X, dtype), y, cap, k, loss, K, mean, state.multipliers, state.start, state.rivals, state.alpha,
+            *_arrays(X, dtype), y, cap, k, loss, K, apart, fit_intercept, state.multipliers, state.start, state.rivals, state.alpha,
             float(stage_tol), max(1, max_iter - passes), float(budget), float(WARM_STEPS * step), may_stall,
             _face_pays(X, k), seed + passes,
         )  # fmt: skip
@@ -128,17 +130,17 @@ def newton_step(n: int, d: int, k: int) -> float:
     return 0.13 * unknowns**3 + 390 * n * k + 13 * n * d * k
 
 
-def block_flops(X: Any, k: int, mean: np.ndarray | None, cap: np.ndarray) -> float:
+def block_flops(X: Any, k: int, mean: np.ndarray, cap: np.ndarray) -> float:
     """What the block passes are expected to cost down to a gap of 1e-3 from nothing.
 
     Where there are far more rows than parameters the number of passes grows with a power of C times the mean squared
-    length of a row (fitted to measurements); otherwise the rows can be separated or nearly so, and C hardly matters.
+    distance of a row from the mean (fitted to measurements); otherwise the rows can be separated or nearly so, and C hardly matters.
     """
     n, d = X.shape
     if n < 10 * k * d:
         return 0.0
     squares = X.data if sparse.issparse(X) else X
-    length = np.vdot(squares, squares) / n - (0.0 if mean is None else mean @ mean)
+    length = np.vdot(squares, squares) / n - mean @ mean
     return 15 * (np.mean(cap) * max(length, 0.0)) ** 0.66 * 2 * n * k * (d + 128)
 
 
