@@ -46,7 +46,7 @@ def accuracies(name: str, directory: Path | None, share: float, seeds: int, rows
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 method.fit(*(X[shown], y[shown]) if j == 0 else (X, partly))
-            scores[j, seed] = 100 * (method.predict(X[~shown]) == y[~shown]).mean()
+                scores[j, seed] = 100 * (method.predict(X[~shown]) == y[~shown]).mean()
     return scores
 
 

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 from ..kernels._rows import row_dtype
 from ..kernels.gram import gram
 from ..solvers.dual_blocks import TINY, DualState
+from ..solvers.kernel_blocks import KernelState
 from ..solvers.lp_blocks import LpKernelState, solve_lp, solve_lp_kernel
 from ._base import Problem
 from ._documented import documented
@@ -46,7 +47,8 @@ class LpNormSVC(DualMachine):
 
     Notes
     -----
-    A kernel machine keeps the kernel matrix of the training rows, which must fit into ``cache_size``.
+    A kernel machine (``p`` other than 2) keeps the kernel matrix of the training rows, which must fit into
+    ``cache_size``.
 
     References
     ----------
@@ -106,7 +108,11 @@ class LpNormSVC(DualMachine):
         self._set_linear(state.W.astype(problem.X.dtype, copy=False), state.b.astype(problem.X.dtype, copy=False))
         return state
 
-    def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> LpKernelState:  # type: ignore[override]
+    def _fit_kernel(  # type: ignore[override]
+        self, problem: Problem, seed: int, before: Before | None
+    ) -> LpKernelState | KernelState:
+        if self.p == 2:
+            return super()._fit_kernel(problem, seed, before)
         X, y, k = self._kernel_points(problem), problem.y, problem.n_classes
         n = len(y)
         dtype = np.dtype(np.float64 if n**2 * k <= TINY else row_dtype(self.tol))
