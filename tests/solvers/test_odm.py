@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from skmargin._core import _ext
 from skmargin.kernels._rows import KernelRows
 from skmargin.solvers.odm import NO_RIVALS, Machine
-from skmargin.solvers.odm_kernel import KernelInner, factor
+from skmargin.solvers.odm_kernel import KernelInner
 from skmargin.solvers.odm_linear import LinearInner, NewtonInner
 from skmargin.solvers.odm_smooth import smoothed
 
@@ -153,16 +153,6 @@ def test_inexact_solve_stops_early_and_majorises():
         inner = solved(inner, 0.5, machine.rivals(inner.scores), 1e-10, 0.1 / 0.9, before, 1000)
         assert inner.half_norm + machine.loss(inner.scores) <= inner.objective <= before
         assert inner.gap <= 0.1 * (before - inner.objective + inner.gap) * (1 + 1e-9)
-
-
-def test_factor_of_a_kernel_matrix():
-    X, _ = toy(50, 3)
-    R = factor(X @ X.T, 10)
-    assert R.shape == (50, 3)
-    np.testing.assert_allclose(R @ R.T, X @ X.T, atol=1e-12)
-    assert factor(-X @ X.T, 50) is None
-    assert factor(np.tanh(X @ X.T), 50) is None  # of both signs
-    assert factor(X @ X.T, 2) is None
 
 
 def test_gradient_of_the_smoothed_loss():

@@ -96,7 +96,8 @@ def solve_linear(
     for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if goal < tol else _stages(X, k, tol):
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
-            *_arrays(X, dtype), y, cap, k, loss, K, apart, fit_intercept, state.multipliers, state.start, state.rivals, state.alpha,
+            *_arrays(X, dtype), y, cap, k, loss, K, apart, fit_intercept,
+            state.multipliers, state.start, state.rivals, state.alpha,
             float(stage_tol), max(1, max_iter - passes), float(budget), float(WARM_STEPS * step), may_stall,
             _face_pays(X, k), seed + passes,
         )  # fmt: skip
@@ -134,7 +135,8 @@ def block_flops(X: Any, k: int, mean: np.ndarray, cap: np.ndarray) -> float:
     """What the block passes are expected to cost down to a gap of 1e-3 from nothing.
 
     Where there are far more rows than parameters the number of passes grows with a power of C times the mean squared
-    distance of a row from the mean (fitted to measurements); otherwise the rows can be separated or nearly so, and C hardly matters.
+    distance of a row from the mean (fitted to measurements); otherwise the rows can be separated or nearly so, and C
+    hardly matters.
     """
     n, d = X.shape
     if n < 10 * k * d:

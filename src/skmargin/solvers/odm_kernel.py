@@ -11,17 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg.lapack import dpstrf
 
 from skmargin.kernels._rows import KernelRows
 
 from .kernel_blocks import KernelState, coefficients, solve_kernel
+from .kernel_factor import can_factor, factor
 from .odm import Descent, Effort, Machine, best_of
 from .odm_linear import NEWTON_PARAMETERS, LinearPoint, NewtonInner
 
 PATIENCE = 300  # passes over working sets after which a small kernel matrix is factored
-FACTOR_ROWS, FACTOR_BYTES = 2000, 64  # largest such matrix; memory for each of its numbers
-LOST = 1e-11  # error of a factor, relative to the largest number of its matrix
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,7 @@ class KernelInner:
 
     def __init__(self, rows: KernelRows, machine: Machine, seed: int, start: KernelPoint | None = None) -> None:
         self.rows, self.machine, self.seed, self.n_iter = rows, machine, seed, 0
-        small = rows.n <= min(FACTOR_ROWS, np.sqrt(rows.cache_size * 2**20 / FACTOR_BYTES))
-        self.patience = PATIENCE if small else None
+        self.patience = PATIENCE if can_factor(rows) else None
         self.state: KernelState | None = None
         if start is not None:
             ratio = (machine.cap / start.cap)[:, None]
@@ -76,11 +73,8 @@ class KernelInner:
         if self.patience is None:
             return None
         self.patience = None
-        if self.rows.dtype == np.float32:
-            self.rows.promote()
-        K = self.rows.square(np.arange(self.rows.n))[:, : self.rows.n]
-        R = factor(K, NEWTON_PARAMETERS // self.machine.n_classes)
-        if R is None:
+        R = factor(self.rows)
+        if R is None or R.shape[1] * self.machine.n_classes > NEWTON_PARAMETERS:
             return self
         assert self.state is not None
         gear = FactorInner(R, self.machine, self.seed, self.state)
@@ -91,16 +85,6 @@ class KernelInner:
         """Where the last solve ended."""
         assert self.state is not None
         return KernelPoint(self.state, self.machine.y, self.machine.cap)
-
-
-def factor(K: np.ndarray, largest: int) -> np.ndarray | None:
-    """R with K = R R', of as many columns as the rank of K; None for a rank above ``largest`` or an indefinite K."""
-    lower, pivots, rank, _ = dpstrf(K, lower=1)
-    if not 0 < rank <= largest:
-        return None
-    R = np.zeros((len(K), rank))
-    R[pivots - 1] = np.tril(lower)[:, :rank]
-    return R if np.abs(K - R @ R.T).max() <= LOST * np.abs(K).max() else None
 
 
 class FactorInner:
