@@ -25,7 +25,7 @@ def methods(C: float) -> dict[str, ClassifierMixin]:
     return {
         "MultiMarginSVC, labelled rows": MultiMarginSVC(C=C, random_state=0),
         "SemiSupervisedMarginSVC": SemiSupervisedMarginSVC(C=C, random_state=0),
-        "the same, C_unlabeled='mean'": SemiSupervisedMarginSVC(C=C, C_unlabeled="mean", random_state=0),
+        "the same, C_unlabeled='even'": SemiSupervisedMarginSVC(C=C, C_unlabeled="even", random_state=0),
         "SelfTraining, logistic": SelfTrainingClassifier(LogisticRegression(C=10, max_iter=1000)),
         "LabelSpreading, 7 neighbours": LabelSpreading(kernel="knn", n_neighbors=7),
     }

@@ -34,9 +34,9 @@ class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
     ----------
     C : float, default=1.0
         Weight of the losses of the labelled rows.
-    C_unlabeled : "auto", "mean" or float, default="auto"
-        Weight of the losses of the unlabelled rows.  "auto" gives both parts the same total weight, "mean" is one over
-        the number of unlabelled rows, as in the paper.
+    C_unlabeled : "auto", "even" or float, default="auto"
+        Weight of the losses of the unlabelled rows.  "auto" is one over their number, as in the paper; "even" gives
+        both parts the same total weight.
     balance : bool or array-like of shape (n_classes,), default=True
         Shares of the classes among the unlabelled rows: True keeps them within one standard error of those among the
         labelled rows, an array prescribes them (in the order of ``classes_``), False leaves them free.
@@ -107,7 +107,7 @@ class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
-        "C_unlabeled": [StrOptions({"auto", "mean"}), Interval(Real, 0, None, closed="neither")],
+        "C_unlabeled": [StrOptions({"auto", "even"}), Interval(Real, 0, None, closed="neither")],
         "balance": ["boolean", "array-like"],
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -209,7 +209,7 @@ class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
 
     def _unlabeled_weight(self, labeled: float, unlabeled: float) -> float:
         if isinstance(self.C_unlabeled, str):
-            total = self.C * labeled if self.C_unlabeled == "auto" else 1.0
+            total = self.C * labeled if self.C_unlabeled == "even" else 1.0
             return total / unlabeled if unlabeled > 0 else 1.0
         return float(self.C_unlabeled)
 

@@ -88,7 +88,7 @@ def solve_linear(
         state = state.rescaled(cap)
     else:
         state = _zero(n, X.shape[1], k, cap)
-        if block_flops(X, k, mean, cap) > budget:
+        if block_flops(X, k, apart, cap) > budget:
             state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter, seed, verbose)
             if state.gap <= tol or state.n_iter >= max_iter:
                 return state

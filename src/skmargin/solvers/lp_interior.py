@@ -11,7 +11,7 @@ rivals are the dual numbers alpha of the other solvers.  With V = sum_i z_i c_i'
 
 A step is Newton's for these equations with a_il s_il = mu, by the predictor and corrector of Mehrotra (1992).  Of the
 two forms of the first equation the one with the exponent above 2 is linearised: its derivative is bounded.  Neither C
-nor p nor the shape of the data matters much: 10 to 35 steps, each of the price of a Cholesky factor of k d numbers.
+nor p nor the shape of the data matters much: 10 to 35 steps, each of the price of an LU factor of k d rows.
 Block ascent, which has no such price, crawls where d is small and C or p is large.
 """
 
