@@ -29,7 +29,8 @@ TINY = 20_000  # n d k up to which a solve to rounding costs less than the call 
 ROUNDING = 1e-14
 COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a point whose gap is below a tenth
 NEWTON_UNKNOWNS, NEWTON_NUMBERS = 3000, 10**8  # most that it holds: square root of its matrix, and the rest
-MANY_FEATURES = 16  # from which it pays to set the direction of the mean apart (_core/linear_model.hpp)
+# It pays to set the direction of the mean apart (_core/linear_model.hpp) from so many features and so large a C on:
+MANY_FEATURES, WEAK = 16, 0.01
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
 
 
@@ -80,7 +81,10 @@ def solve_linear(
     n, k = len(y), n_classes
     X = _suitable_rows(X)
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    apart = mean if fit_intercept or X.shape[1] >= MANY_FEATURES else np.zeros_like(mean)
+    strength = np.mean(cap) * _spread(X, mean)
+    if not fit_intercept and (X.shape[1] < MANY_FEATURES or strength < WEAK):
+        mean = np.zeros_like(mean)
+        strength = np.mean(cap) * _spread(X, mean)
     goal = min(tol, ROUNDING) if n * X.shape[1] * k <= TINY else tol
     step = newton_step(n, X.shape[1], k)
     budget = COLD_STEPS * step
@@ -88,7 +92,7 @@ def solve_linear(
         state = state.rescaled(cap)
     else:
         state = _zero(n, X.shape[1], k, cap)
-        if block_flops(X, k, apart, cap) > budget:
+        if block_flops(n, X.shape[1], k, float(strength)) > budget:
             state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter, seed, verbose)
             if state.gap <= tol or state.n_iter >= max_iter:
                 return state
@@ -96,7 +100,7 @@ def solve_linear(
     for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if goal < tol else _stages(X, k, tol):
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
-            *_arrays(X, dtype), y, cap, k, loss, K, apart, fit_intercept,
+            *_arrays(X, dtype), y, cap, k, loss, K, mean, fit_intercept,
             state.multipliers, state.start, state.rivals, state.alpha,
             float(stage_tol), max(1, max_iter - passes), float(budget), float(WARM_STEPS * step), may_stall,
             _face_pays(X, k), seed + passes,
@@ -131,19 +135,20 @@ def newton_step(n: int, d: int, k: int) -> float:
     return 0.13 * unknowns**3 + 390 * n * k + 13 * n * d * k
 
 
-def block_flops(X: Any, k: int, mean: np.ndarray, cap: np.ndarray) -> float:
+def block_flops(n: int, d: int, k: int, strength: float) -> float:
     """What the block passes are expected to cost down to a gap of 1e-3 from nothing.
 
-    Where there are far more rows than parameters the number of passes grows with a power of C times the mean squared
-    distance of a row from the mean (fitted to measurements); otherwise the rows can be separated or nearly so, and C
-    hardly matters.
+    Where there are far more rows than parameters the number of passes grows with a power of ``strength``, C times the
+    mean squared distance of a row from the mean (fitted to measurements); otherwise the rows can be separated or nearly
+    so, and C hardly matters.
     """
-    n, d = X.shape
-    if n < 10 * k * d:
-        return 0.0
-    squares = X.data if sparse.issparse(X) else X
-    length = np.vdot(squares, squares) / n - mean @ mean
-    return 15 * (np.mean(cap) * max(length, 0.0)) ** 0.66 * 2 * n * k * (d + 128)
+    return 15 * strength**0.66 * 2 * n * k * (d + 128) if n >= 10 * k * d else 0.0
+
+
+def _spread(X: Any, mean: np.ndarray) -> float:
+    """Mean squared distance of a row from ``mean``."""
+    numbers = X.data if sparse.issparse(X) else X.ravel()
+    return max(0.0, float(np.vdot(numbers, numbers)) / X.shape[0] - float(mean @ mean))
 
 
 def _zero(n: int, d: int, k: int, cap: np.ndarray) -> DualState:
