@@ -202,14 +202,15 @@ def _serve(connection: Connection, folder: Any) -> None:
 
 
 class _Watch(threading.Thread):
-    """Ends the process when it has used more processor time than ``limit``; a busy machine costs no result."""
+    """Ends the process when its parent is gone or it has used more processor time than ``limit``."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.limit = math.inf
 
     def run(self) -> None:
-        while time.process_time() < self.limit:
+        parent = multiprocessing.parent_process()
+        while time.process_time() < self.limit and parent is not None and parent.is_alive():
             time.sleep(0.2)
         os._exit(OVER_BUDGET)
 
