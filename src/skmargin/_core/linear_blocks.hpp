@@ -167,7 +167,7 @@ class BlockAscent {
         if (warm_) full = check();
         warm_ = true;
         int64_t last_check = 0, last_gain = 0;
-        double best = full, most_work = limits.work;
+        double best = full, risen = 0, most_work = limits.work;
         for (;;) {
             const bool nothing_moves = active_.empty();
             if (nothing_moves || full <= limits.goal(primal)) {
@@ -193,7 +193,11 @@ class BlockAscent {
                 last_check = passes_;
                 // The intercept may lag behind: wait longer before the next certificate.
                 patience_ = full > limits.goal(primal) ? std::min<int64_t>(2 * patience_, 32) : 1;
-                if (block_gap_ <= 0.7 * best) best = block_gap_, last_gain = passes_;
+                if (block_gap_ <= 0.7 * best || dual_ > (1 + 1e-5) * risen) {
+                    best = std::min(best, block_gap_);
+                    risen = std::max(risen, dual_);
+                    last_gain = passes_;
+                }
                 if (limits.stop_on_stall && passes_ >= last_gain + 100) break;
                 if (block_gap_ <= 0.1 * primal)
                     most_work = std::min(most_work, work_ + near_work), near_work = infinity;
