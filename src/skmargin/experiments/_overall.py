@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,12 @@ from ._statistics import Friedman, friedman, mean
 from ._tables import markdown
 
 CLOSE = 1.0  # points of accuracy within which the faster method is the better advice
+
+
+def finished(scores: Scores) -> Scores:
+    """Without the data sets on which some method has not been tried yet."""
+    rows = [row for row in scores.rows if all(scores.status(row.data.name, method) for method in scores.methods)]
+    return replace(scores, rows=rows, missing=scores.missing + [row for row in scores.rows if row not in rows])
 
 
 def complete(scores: Scores) -> np.ndarray:
@@ -27,6 +34,7 @@ def test_ranks(scores: Scores) -> Friedman:
 def summary_table(scores: Scores) -> str:
     """Methods by mean rank, with mean accuracy and times relative to the fastest."""
     means, test = scores.means(), test_ranks(scores)
+    everywhere = np.isfinite(means).all(axis=1)
     times = {name: _relative(scores, name) for name in ("search_seconds", "fit_seconds", "predict_seconds")}
     rows = []
     for j in np.argsort(test.mean_ranks):
@@ -34,7 +42,7 @@ def summary_table(scores: Scores) -> str:
         there = np.isfinite(means[:, j])
         first = int(np.sum(means[there, j] >= np.fmax.reduce(means[there], axis=1) - 1e-12))
         kind = "skmargin" if method.own else "scikit-learn"
-        numbers = [f"{test.mean_ranks[j]:.2f}", f"{100 * mean(means[:, j]):.2f}", str(first)]
+        numbers = [f"{test.mean_ranks[j]:.2f}", f"{100 * mean(means[everywhere, j]):.2f}", str(first)]
         numbers += [f"{times[name][j]:.1f}" for name in times] + [str(int((~there).sum()))]
         rows.append([method.name, f"{method.description} ({kind})", *numbers])
     header = ["method", "what", "mean rank", "mean accuracy", "times first", "tuning", "fit", "predict", "no figure"]

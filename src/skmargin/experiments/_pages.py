@@ -47,6 +47,8 @@ def write_pages(results: Sequence[Result], folder: str | os.PathLike[str], run: 
             pages.setdefault(one.experiment.paper, []).append(one)
     written = []
     for paper, parts in pages.items():
+        if paper == "overall" and not _overall.finished(parts[0]).rows:
+            continue
         text = _overall_page(parts[0], folder) if paper == "overall" else _page(paper, parts, folder)
         written.append(_write(folder / f"{paper}.md", text))
     if pages:
@@ -72,6 +74,7 @@ def _page(paper: str, parts: Sequence[Scores], folder: Path) -> str:
 
 
 def _overall_page(part: Scores, folder: Path) -> str:
+    part = _overall.finished(part)
     blocks = [f"# {TITLES['overall']}", INTRODUCTIONS["overall"], _made("overall", [part]), _here(part)]
     blocks += ["## Ranks and times", _overall.summary_table(part), REMARKS["overall"]]
     name = "overall-ranks.svg"
@@ -119,9 +122,10 @@ def _here(part: Scores) -> str:
     for row in part.rows:
         done = max(len(part.values(row.data.name, method)) for method in part.methods)
         note = f" ({row.data.note})" if row.data.note else ""
+        words = row.protocol.describe(tuned)
         if 0 < done < row.protocol.repeats:
-            note += f" ({done} of {row.protocol.repeats} divisions)"
-        groups.setdefault(row.protocol.describe(tuned), []).append(row.data.name + note)
+            words += f"; {done} of the {row.protocol.repeats} divisions done so far"
+        groups.setdefault(words, []).append(row.data.name + note)
     lines = [f"- {', '.join(names)}: {protocol}." for protocol, names in groups.items()]
     return "Here:\n\n" + "\n".join(lines)
 
