@@ -74,8 +74,8 @@ def test_interrupted_write_is_mended(tmp_path):
 def test_failure_and_time_limit_are_reported_and_cost_nobody_else(tmp_path):
     path = tmp_path / "r.csv"
     wrong = Model("wrong", "", SVC(C=-1.0), {"gamma": (1.0,)})
-    short = replace(PROTOCOL, repeats=1, budget=1.0)
-    tiny = experiment(wrong, Model("slow", "", SVC(), {"C": tuple(np.linspace(1, 2, 9000))}), CS, protocol=short)
+    short = replace(PROTOCOL, repeats=1, budget=6.0)
+    tiny = experiment(wrong, Model("slow", "", SVC(), {"C": tuple(np.linspace(1, 2, 50_000))}), CS, protocol=short)
     outcomes = do(tiny, path)
     assert outcomes[0].startswith("failed: InvalidParameterError") and outcomes[1:] == ["out of budget", "ok"]
     assert [task.method.name for task in pending(tiny.tasks(), path)[0]] == ["wrong"]  # tried again, the slow one not
