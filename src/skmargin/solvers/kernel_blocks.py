@@ -40,7 +40,7 @@ FIRST, GROWTH = 1 / 32, 0.5  # share of the samples in the first set; rows added
 LEAST = 200  # smallest first set and smallest growth
 INNER = 0.7  # how far a round goes: this share of the final target,
 DROP, BAND_DROP = 0.1, 0.03  # or of the gap it found; steps of the band loss are cheap beside rows
-LEFT = 0.1  # share of the gap for which no new rows are computed
+LEFT = 0.02  # share of the gap for which no new rows are computed
 PROXIMAL = 0.06  # t of the multipliers, in mean curvatures: smaller steps above, slow balance below
 
 
