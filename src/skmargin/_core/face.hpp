@@ -14,10 +14,12 @@
 
 namespace skm {
 
-template <class Rows, class Loss>
-class FaceSteps {
+// When steps on a face are tried and how far they go: `Steps` gives collect, empty, conjugate_gradients, try_step,
+// accept.
+template <class Steps, class Ascent>
+class FaceControl {
   public:
-    explicit FaceSteps(BlockAscent<Rows, Loss>& ascent) : a_(ascent), V_(ascent.geo) {}
+    explicit FaceControl(Ascent& ascent) : a_(ascent) {}
 
     // Called after each block pass.
     void operator()() {
@@ -28,22 +30,42 @@ class FaceSteps {
         next_ = a_.passes() + (ratio < 0.02 ? 40 : std::max(steps_, 5));
     }
 
+  protected:
+    Ascent& a_;
+    int steps_ = 10;  // of conjugate gradients
+
   private:
-    // Gain of the dual relative to the gain of the unconstrained optimum on the face (as far as CG found it).
+    // Gain of the dual relative to what conjugate gradients promised on the face.
     double step() {
-        collect();
-        if (sample_.empty()) return 0;
-        const double promise = conjugate_gradients();
+        Steps& steps = static_cast<Steps&>(*this);
+        steps.collect();
+        if (steps.empty()) return 0;
+        const double promise = steps.conjugate_gradients();
         if (!(promise > 0)) return 0;
         for (double t = 1; t > 0.02; t *= 0.4) {
-            const double gain = try_step(t);
+            const double gain = steps.try_step(t);
             if (gain > (t == 1 ? 0 : 0.1 * promise * t)) {
-                accept();
+                steps.accept();
                 return gain / promise;
             }
         }
         return 0;
     }
+
+    int64_t next_ = 10;
+};
+
+template <class Rows, class Loss>
+class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Loss>> {
+  public:
+    explicit FaceSteps(BlockAscent<Rows, Loss>& ascent) : Control(ascent), V_(ascent.geo) {}
+
+  private:
+    friend class FaceControl<FaceSteps, BlockAscent<Rows, Loss>>;
+    using Control = FaceControl<FaceSteps, BlockAscent<Rows, Loss>>;
+    using Control::a_, Control::steps_;
+
+    bool empty() const { return sample_.empty(); }
 
     // The free coordinates of the active samples, with the centred gradient of the dual.
     void collect() {
@@ -188,15 +210,12 @@ class FaceSteps {
     }
 
     static constexpr int32_t own_class = -1;
-    BlockAscent<Rows, Loss>& a_;
     LinearModel<Rows> V_;
     std::vector<int64_t> sample_;
     std::vector<size_t> start_, slope_start_;
     std::vector<int32_t> cls_, entry_;  // free coordinates: class, position in the list of the sample
     std::vector<double> slope_, residual_, x_, p_, q_, target_;
     double length_ = 0;
-    int steps_ = 10;
-    int64_t next_ = 10;
 };
 
 }  // namespace skm

@@ -11,41 +11,23 @@
 #include <cmath>
 #include <vector>
 
+#include "face.hpp"
 #include "lp_blocks.hpp"
 
 namespace skm {
 
 template <class Rows, class Loss>
-class LpFaceSteps {
+class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows, Loss, LpModel<Rows>>> {
   public:
     using Ascent = BlockAscent<Rows, Loss, LpModel<Rows>>;
-    LpFaceSteps(Ascent& ascent, double q) : a_(ascent), U_(ascent.geo), q_(q), along_(ascent.k), bent_(ascent.k) {}
-
-    // Called after each block pass.
-    void operator()() {
-        if (a_.passes() < next_) return;
-        const double ratio = step();
-        if (ratio > 0.75) steps_ = std::min(200, steps_ + steps_ / 2 + 1);
-        if (ratio < 0.4) steps_ = std::max(4, 2 * steps_ / 3);
-        next_ = a_.passes() + (ratio < 0.02 ? 40 : std::max(steps_, 5));
-    }
+    LpFaceSteps(Ascent& ascent, double q) : Control(ascent), U_(ascent.geo), q_(q), along_(ascent.k), bent_(ascent.k) {}
 
   private:
-    // Gain of the dual relative to what its quadratic model promises on the face.
-    double step() {
-        collect();
-        if (sample_.empty()) return 0;
-        const double promise = conjugate_gradients();
-        if (!(promise > 0)) return 0;
-        for (double t = 1; t > 0.02; t *= 0.4) {
-            const double gain = try_step(t);
-            if (gain > (t == 1 ? 0 : 0.1 * promise * t)) {
-                accept();
-                return gain / promise;
-            }
-        }
-        return 0;
-    }
+    friend class FaceControl<LpFaceSteps, Ascent>;
+    using Control = FaceControl<LpFaceSteps, Ascent>;
+    using Control::a_, Control::steps_;
+
+    bool empty() const { return sample_.empty(); }
 
     // The coordinates inside their bounds, each sample with its own class first (which may be bound: `first_`).
     void collect() {
@@ -217,7 +199,6 @@ class LpFaceSteps {
         a_.model.add_scaled(U_, along_, bent_, length_);
     }
 
-    Ascent& a_;
     LpModel<Rows> U_;
     const double q_;
     std::vector<int64_t> sample_;
@@ -227,8 +208,6 @@ class LpFaceSteps {
     std::vector<double> residual_, x_, p_, z_, Hp_, change_;
     std::vector<double> along_, bent_;  // v_l'u_l, ||u_l||^2
     double length_ = 0;
-    int steps_ = 10;
-    int64_t next_ = 10;
 };
 
 }  // namespace skm

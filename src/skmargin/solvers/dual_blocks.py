@@ -85,7 +85,8 @@ def solve_linear(
     if not fit_intercept and (X.shape[1] < MANY_FEATURES or strength < WEAK):
         mean = np.zeros_like(mean)
         strength = np.mean(cap) * _spread(X, mean)
-    goal = min(tol, ROUNDING) if n * X.shape[1] * k <= TINY else tol
+    tiny = n * X.shape[1] * k <= TINY
+    goal = min(tol, ROUNDING) if tiny else tol
     step = newton_step(n, X.shape[1], k)
     budget = COLD_STEPS * step
     if state is not None:
@@ -97,7 +98,7 @@ def solve_linear(
             if state.gap <= tol or state.n_iter >= max_iter:
                 return state
     passes = 0
-    for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if goal < tol else _stages(X, k, tol):
+    for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if tiny else _stages(X, k, tol):
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
             *_arrays(X, dtype), y, cap, k, loss, K, mean, fit_intercept,
