@@ -13,7 +13,7 @@ PY_SOURCES := src tests benchmarks conftest.py
 # One BLAS thread in every process: the test workers already share the cores, and times stay comparable.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
 # The tests that enter the compiled core (make sanitize); make them all with SANITIZE_TESTS=tests.
-SANITIZE_TESTS ?= $(wildcard tests/_core tests/solvers)
+SANITIZE_TESTS ?= $(wildcard tests/core tests/solvers)
 ARGS ?=
 
 # The newest Python that can make a virtual environment and compile an extension; empty where there is none.

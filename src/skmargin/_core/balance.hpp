@@ -1,10 +1,13 @@
 // A dual point that satisfies the constraint of the free intercept exactly.
 //
-// Without a penalty on b the dual needs sum_i c_il = 0 for every class l.  T[j, l] = sum of alpha_il over the samples
-// of class j is a flow from j to l, and the constraint says that it is a circulation: what leaves a class enters it.
-// Scaling alpha_il by d_{y_i}/d_l (a diagonal similarity of T) makes any flow inside strongly connected components a
-// circulation; flow between components cannot be part of one and is dropped.  d = 1 at an optimum, so nothing is lost
-// there.
+// Without a penalty on b the dual needs sum_i c_il = 0 for every class l.  The alpha_il of the samples of class j are a
+// flow from j to l (a negative one flows the other way), and the constraint says that this flow is a circulation: what
+// leaves a class enters it.  What is in excess somewhere has to be moved to where it is missing, by changes of duals
+//     alpha_il smaller                     moves excess from y_i to l
+//     alpha_il larger                      moves excess from l to y_i
+//     alpha_il smaller, alpha_im larger    moves excess from m to l
+// first by duals that are strictly inside their bounds, where the dual objective is flat (losses.hpp, `play`), each by
+// the same share of its play; then, what is left, by taking away flow, which every loss allows.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -13,81 +16,105 @@
 
 namespace skm {
 
-struct Circulation {
-    std::vector<double> d;
-    std::vector<int32_t> component;
-    double factor(int32_t y, int32_t l) const { return component[y] == component[l] ? d[y] / d[l] : 0.0; }
-};
-
-// Strongly connected components of {T > 0} (Tarjan's algorithm with an explicit stack).
-inline std::vector<int32_t> strong_components(const std::vector<double>& T, int32_t k) {
-    std::vector<int32_t> order(k, -1), low(k, 0), component(k, -1), stack, next(k, 0), path;
-    int32_t visits = 0, parts = 0;
-    for (int32_t root = 0; root < k; ++root) {
-        if (order[root] >= 0) continue;
-        path.push_back(root);
-        while (!path.empty()) {
-            const int32_t v = path.back();
-            if (order[v] < 0) {
-                order[v] = low[v] = visits++;
-                stack.push_back(v);
-            }
-            bool deeper = false;
-            for (int32_t& w = next[v]; w < k; ++w) {
-                if (w == v || T[static_cast<int64_t>(v) * k + w] <= 0) continue;
-                if (order[w] < 0) {
-                    path.push_back(w);
-                    deeper = true;
-                    break;
-                }
-                if (component[w] < 0) low[v] = std::min(low[v], low[w]);
-            }
-            if (deeper) continue;
-            if (low[v] == order[v]) {
-                for (int32_t w = -1; w != v;) {
-                    w = stack.back();
-                    stack.pop_back();
-                    component[w] = parts;
-                }
-                ++parts;
-            }
-            path.pop_back();
-        }
+// Moves excess (positive: too much) along arcs of limited capacity, by shortest paths.  `excess` becomes what could not
+// be moved; returned is the share of each capacity (k x k, from row to column) that was used.
+inline std::vector<double> move_excess(const std::vector<double>& capacity, std::vector<double>& excess) {
+    const int32_t k = static_cast<int32_t>(excess.size());
+    const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
+    std::vector<double> left = capacity;
+    std::vector<std::vector<int32_t>> next(k);  // many classes: few pairs carry flow
+    double most = 0;
+    for (int32_t j = 0; j < k; ++j) {
+        most = std::max(most, std::abs(excess[j]));
+        for (int32_t l = 0; l < k; ++l)
+            if (capacity[arc(j, l)] > 0) next[j].push_back(l);
     }
-    return component;
+    const double rounding = 1e-15 * most;
+    std::vector<int32_t> before(k), queue;
+    for (int32_t source = 0; source < k; ++source)
+        while (excess[source] > rounding) {
+            std::fill(before.begin(), before.end(), -1);
+            before[source] = source;
+            queue.assign(1, source);
+            int32_t sink = -1;
+            for (size_t q = 0; q < queue.size() && sink < 0; ++q)
+                for (const int32_t l : next[queue[q]]) {
+                    if (before[l] >= 0 || left[arc(queue[q], l)] <= 0) continue;
+                    before[l] = queue[q];
+                    queue.push_back(l);
+                    if (excess[l] < -rounding) {
+                        sink = l;
+                        break;
+                    }
+                }
+            if (sink < 0) break;
+            double amount = std::min(excess[source], -excess[sink]);
+            for (int32_t l = sink; l != source; l = before[l]) amount = std::min(amount, left[arc(before[l], l)]);
+            for (int32_t l = sink; l != source; l = before[l]) left[arc(before[l], l)] -= amount;
+            excess[source] -= amount;
+            excess[sink] += amount;
+        }
+    for (size_t a = 0; a < left.size(); ++a)  // what is left by rounding is nothing
+        left[a] = left[a] > 1e-13 * capacity[a] ? 1 - left[a] / capacity[a] : capacity[a] > 0 ? 1.0 : 0.0;
+    return left;
 }
 
-// T: k x k, row-major, T[j, l] >= 0.  Sweeps d_j *= sqrt(inflow_j / outflow_j) until the flow balances to rounding.
-inline Circulation circulate(std::vector<double> T, int32_t k) {
-    Circulation c{std::vector<double>(k, 1.0), strong_components(T, k)};
-    struct Edge {
-        int32_t to;
-        double flow;
+// Makes duals a circulation that the loss allows.  `each(visit)` calls visit(i, own class, rivals, duals, how many) for
+// every sample; the duals are changed in place.
+template <class Loss, class Each>
+void balance(int32_t k, const Loss& loss, Each&& each) {
+    const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
+    std::vector<double> capacity(static_cast<size_t>(k) * k), excess(k), down, up;
+    std::vector<int32_t> inside;
+    // Calls change(from, to, room, j, l): dual j may fall (j >= 0) and dual l may grow (l >= 0) by `room`.
+    const auto plays = [&](int64_t i, int32_t own, const int32_t* cls, const double* alpha, int32_t m, auto change) {
+        down.resize(m);
+        up.resize(m);
+        if (loss.play(i, alpha, m, down.data(), up.data())) {
+            for (int32_t j = 0; j < m; ++j) {
+                if (down[j] > 0) change(own, cls[j], down[j], j, -1);
+                if (up[j] > 0) change(cls[j], own, up[j], -1, j);
+            }
+            return;
+        }
+        inside.clear();
+        for (int32_t j = 0; j < m; ++j)
+            if (down[j] > 0) inside.push_back(j);
+        const size_t count = inside.size();
+        for (size_t a = 0; a < count && count > 1; ++a) {  // each with its neighbours: half of the room for each
+            const int32_t j = inside[a], l = inside[(a + 1) % count];
+            change(cls[l], cls[j], 0.5 * std::min(down[j], up[l]), j, l);
+            change(cls[j], cls[l], 0.5 * std::min(down[l], up[j]), l, j);
+        }
     };
-    std::vector<std::vector<Edge>> out(k), in(k);  // many classes: few pairs carry flow
-    for (int32_t j = 0; j < k; ++j)
-        for (int32_t l = 0; l < k; ++l) {
-            const double flow = T[static_cast<int64_t>(j) * k + l];
-            if (j == l || flow <= 0 || c.component[j] != c.component[l]) continue;
-            out[j].push_back({l, flow});
-            in[l].push_back({j, flow});
+    each([&](int64_t i, int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
+        for (int32_t j = 0; j < m; ++j) excess[own] += alpha[j], excess[cls[j]] -= alpha[j];
+        plays(i, own, cls, alpha, m,
+              [&](int32_t from, int32_t to, double room, int32_t, int32_t) { capacity[arc(from, to)] += room; });
+    });
+    std::vector<double> used = move_excess(capacity, excess), changed;
+    each([&](int64_t i, int32_t own, const int32_t* cls, double* alpha, int32_t m) {
+        changed.assign(alpha, alpha + m);
+        plays(i, own, cls, alpha, m, [&](int32_t from, int32_t to, double room, int32_t j, int32_t l) {
+            const double amount = used[arc(from, to)] * room;
+            if (j >= 0) changed[j] -= amount;
+            if (l >= 0) changed[l] += amount;
+        });
+        std::copy(changed.begin(), changed.end(), alpha);
+    });
+    std::fill(capacity.begin(), capacity.end(), 0.0);
+    std::fill(excess.begin(), excess.end(), 0.0);
+    const auto flow = [&](int32_t own, int32_t l, double alpha) { return alpha > 0 ? arc(own, l) : arc(l, own); };
+    each([&](int64_t, int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
+        for (int32_t j = 0; j < m; ++j) {
+            excess[own] += alpha[j], excess[cls[j]] -= alpha[j];
+            capacity[flow(own, cls[j], alpha[j])] += std::abs(alpha[j]);
         }
-    for (int sweep = 0; sweep < 1000; ++sweep) {
-        double worst = 0, largest = 0;
-        for (int32_t j = 0; j < k; ++j) {
-            double leaves = 0, enters = 0;
-            for (const Edge& e : out[j]) leaves += e.flow / c.d[e.to];
-            for (const Edge& e : in[j]) enters += e.flow * c.d[e.to];
-            leaves *= c.d[j];
-            enters /= c.d[j];
-            if (leaves <= 0 || enters <= 0) continue;
-            worst = std::max(worst, std::abs(leaves - enters));
-            largest = std::max(largest, leaves);
-            c.d[j] *= std::sqrt(enters / leaves);
-        }
-        if (worst <= 1e-14 * largest) break;
-    }
-    return c;
+    });
+    used = move_excess(capacity, excess);
+    each([&](int64_t, int32_t own, const int32_t* cls, double* alpha, int32_t m) {
+        for (int32_t j = 0; j < m; ++j) alpha[j] *= 1 - used[flow(own, cls[j], alpha[j])];
+    });
 }
 
 }  // namespace skm

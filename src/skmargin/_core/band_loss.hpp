@@ -104,7 +104,11 @@ class BandLoss {
         return m == 0;
     }
 
-    double feasible_scale(int64_t, const double*, int32_t) const { return 1; }
+    // There are no bounds: all that keeps its sign.
+    static bool play(int64_t, const double* alpha, int32_t m, double* down, double* up) {
+        for (int32_t j = 0; j < m; ++j) down[j] = up[j] = std::abs(alpha[j]);
+        return true;
+    }
     bool at_vertex(int64_t, const double* alpha, int32_t m) const {
         return std::all_of(alpha, alpha + m, [](double a) { return a == 0; });
     }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "balance.hpp"
@@ -89,27 +90,14 @@ KernelSums kernel_gaps(const KernelSamples<T>& samples, const Loss& loss, const 
     return sums;
 }
 
-// Turns the duals into a circulation between the classes, sum_i c_il = 0 (see balance.hpp), and shrinks all of them by
-// one factor so that the bounds hold again.  A negative dual is flow in the other direction.
+// Turns the duals into a circulation between the classes, sum_i c_il = 0 (balance.hpp).
 template <class Loss>
 void kernel_balance(double* alpha, const int32_t* y, int64_t n, int32_t k, const Loss& loss) {
-    std::vector<double> T(static_cast<size_t>(k) * k);
-    for (int64_t i = 0; i < n; ++i)
-        for (int32_t l = 0; l < k; ++l) {
-            const double a = alpha[i * k + l];
-            if (a > 0) T[static_cast<int64_t>(y[i]) * k + l] += a;
-            if (a < 0) T[static_cast<int64_t>(l) * k + y[i]] -= a;
-        }
-    const Circulation flow = circulate(std::move(T), k);
-    double scale = 1;
-    for (int64_t i = 0; i < n; ++i) {
-        double* a = alpha + i * k;
-        for (int32_t l = 0; l < k; ++l)
-            if (a[l] != 0) a[l] *= a[l] > 0 ? flow.factor(y[i], l) : flow.factor(l, y[i]);
-        scale = std::min(scale, loss.feasible_scale(i, a, k));
-    }
-    if (scale < 1)
-        for (int64_t j = 0; j < n * k; ++j) alpha[j] *= scale;
+    std::vector<int32_t> all(k);
+    std::iota(all.begin(), all.end(), 0);
+    balance(k, loss, [&](auto visit) {
+        for (int64_t i = 0; i < n; ++i) visit(i, y[i], all.data(), alpha + i * k, k);
+    });
 }
 
 // F[l, :] += sum_r coef[r, l] store[slot[r], :], by strips of columns that stay in the cache.

@@ -67,9 +67,9 @@ class BlockAscent {
     void rebuild_model() {
         model.clear();
         for (int64_t i = 0; i < n; ++i)
-            if (duals[i].size > 0) add_sample(model, i, as_it_is);
+            if (duals[i].size > 0) add_sample(model, i, duals[i].alpha);
         if (geo.shifted()) model.shift_base(b_);
-        measure(model, as_it_is);
+        measure(model);
     }
 
     // One pass over the active samples in random order; returns the sum of their gaps before their steps.
@@ -87,7 +87,7 @@ class BlockAscent {
         }
         active_.resize(kept);
         if (geo.shifted() && multipliers_.due(gap, geo.t, model.residual(b_), geo.reach)) model.multiplier_step(b_);
-        if (++passes_ == 1) measure(model, as_it_is);
+        if (++passes_ == 1) measure(model);
         return gap + saved_ + (stretch_ * stretch_ - 1) * penalty_;
     }
 
@@ -99,9 +99,8 @@ class BlockAscent {
             stretched_[j] = 0;
         }
         active_.clear();
-        multipliers_.renewed();
         check_work_ = -work_;
-        measure(model, as_it_is);
+        measure(model);
         for (int64_t i = 0; i < n; ++i) {
             geo.rows.prefetch(i + 1 < n ? i + 1 : i);
             model.scores_all(i, f_.data());
@@ -191,6 +190,7 @@ class BlockAscent {
                 ((running <= 0.7 * limits.goal(primal) || running <= 0.1 * full) && since >= patience_)) {
                 full = check();
                 last_check = passes_;
+                multipliers_.renewed(running, block_gap_);
                 // The intercept may lag behind: wait longer before the next certificate.
                 patience_ = full > limits.goal(primal) ? std::min<int64_t>(2 * patience_, 32) : 1;
                 if (block_gap_ <= 0.7 * best || dual_ > (1 + 1e-5) * risen) {
@@ -210,26 +210,23 @@ class BlockAscent {
         return out;
     }
 
-    // Adds the coefficients of sample i, its duals scaled by factor(alpha, l), to a model.
-    template <class Factor>
-    void add_sample(Model& to, int64_t i, Factor factor) {
-        const int32_t m = coefficients(i, factor);
+    // Adds sample i with the given duals of its rivals to a model.
+    void add_sample(Model& to, int64_t i, const double* alpha) {
+        const int32_t m = coefficients(i, alpha);
         to.add(i, moved_.data(), m, step_.data());
         spend(geo.rows.cost(i) * m);
     }
 
     // The coefficients themselves, in moved_ and step_; returns how many.
-    template <class Factor>
-    int32_t coefficients(int64_t i, Factor factor) {
+    int32_t coefficients(int64_t i, const double* alpha) {
         const Duals::Row& r = duals[i];
         int32_t m = 0;
         double S = 0;
         for (int32_t j = 0; j < r.size; ++j) {
-            const double a = r.alpha[j] * factor(r.alpha[j], r.cls[j]);
-            if (a == 0) continue;
-            S += a;
+            if (alpha[j] == 0) continue;
+            S += alpha[j];
             moved_[m] = r.cls[j];
-            step_[m++] = -a;
+            step_[m++] = -alpha[j];
         }
         moved_[m] = y[i];
         step_[m++] = S;
@@ -238,14 +235,17 @@ class BlockAscent {
 
     // Squared norms of the class vectors, v_l'v_l = sum_i c_il v_l'x_i, where the norm weighs the classes
     // (lp_blocks.hpp).
-    template <class Factor>
-    void measure(Model& of, Factor factor) {
+    void measure(Model& model) {
+        measure(model, [this](int64_t i) { return duals[i].alpha; });
+    }
+    template <class Alpha>
+    void measure(Model& of, Alpha alpha) {
         if constexpr (Model::weighted) {
             double* squares = of.squares();
             std::fill(squares, squares + k, 0.0);
             for (int64_t i = 0; i < n; ++i) {
                 if (duals[i].size == 0) continue;
-                const int32_t m = coefficients(i, [&](double a, int32_t l) { return factor(i, a, l); });
+                const int32_t m = coefficients(i, alpha(i));
                 of.products(i, moved_.data(), m, f_.data());
                 spend(geo.rows.cost(i) * m);
                 for (int32_t j = 0; j < m; ++j) squares[moved_[j]] += step_[j] * f_[j];
@@ -279,7 +279,6 @@ class BlockAscent {
     static constexpr int32_t unseen = -1;
     static constexpr int trials = 4;
     static constexpr bool stretches = Loss::stretches;
-    static constexpr auto as_it_is = [](auto...) { return 1.0; };
     static constexpr int32_t most_new = 64;  // rivals that may enter a list at once: memory for many classes
 
     void prefetch(int64_t i) const {
@@ -436,35 +435,24 @@ class BlockAscent {
         return gap;
     }
 
-    // Dual value at the nearest circulation (balance.hpp), scaled back into the bounds.
+    // Dual value at a circulation near the duals (balance.hpp).
     double feasible_dual() {
-        std::vector<double> T(static_cast<size_t>(k) * k, 0.0);
+        std::vector<int64_t> start(n + 1, 0);
+        for (int64_t i = 0; i < n; ++i) start[i + 1] = start[i] + duals[i].size;
+        std::vector<double> alpha(start[n]);
         for (int64_t i = 0; i < n; ++i)
-            for (int32_t j = 0; j < duals[i].size; ++j) {
-                const double a = duals[i].alpha[j];
-                const int64_t l = duals[i].cls[j], own = y[i];
-                (a > 0 ? T[own * k + l] : T[l * k + own]) += std::abs(a);
-            }
-        const Circulation flow = circulate(std::move(T), k);
-        auto scaled = [&](int64_t i, double a, int32_t l) {
-            return a > 0 ? flow.factor(y[i], l) : flow.factor(l, y[i]);
-        };
-        double scale = 1;
-        for (int64_t i = 0; i < n; ++i) {
-            const Duals::Row& r = duals[i];
-            for (int32_t j = 0; j < r.size; ++j) new_[j] = r.alpha[j] * scaled(i, r.alpha[j], r.cls[j]);
-            scale = std::min(scale, loss.feasible_scale(i, new_.data(), r.size));
-        }
+            std::copy(duals[i].alpha, duals[i].alpha + duals[i].size, alpha.begin() + start[i]);
+        balance(k, loss, [&](auto visit) {
+            for (int64_t i = 0; i < n; ++i) visit(i, y[i], duals[i].cls, alpha.data() + start[i], duals[i].size);
+        });
         Model balanced(geo);
         double value = 0;
         for (int64_t i = 0; i < n; ++i) {
-            const Duals::Row& r = duals[i];
-            if (r.size == 0) continue;
-            for (int32_t j = 0; j < r.size; ++j) new_[j] = scale * r.alpha[j] * scaled(i, r.alpha[j], r.cls[j]);
-            value += loss.dual(i, new_.data(), r.size);
-            add_sample(balanced, i, [&](double a, int32_t l) { return scale * scaled(i, a, l); });
+            if (duals[i].size == 0) continue;
+            value += loss.dual(i, alpha.data() + start[i], duals[i].size);
+            add_sample(balanced, i, alpha.data() + start[i]);
         }
-        measure(balanced, [&](int64_t i, double a, int32_t l) { return scale * scaled(i, a, l); });
+        measure(balanced, [&](int64_t i) { return alpha.data() + start[i]; });
         if constexpr (Model::weighted) return value - balanced.conjugate();
         else return value - 0.5 * balanced.squared_norm();
     }

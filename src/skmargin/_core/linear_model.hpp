@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "rows.hpp"
@@ -32,9 +33,10 @@ struct Geometry {
         for (int64_t i = 0; i < rows.n; ++i) curvature[i] = rows.squared_norm(i);
     }
 
-    // With an intercept: centre at `mean`; t is a tenth of the mean of ||x_i - mean||^2:
-    // larger values shorten the steps of the blocks, smaller ones those of b.
-    void centre(const double* mean) {
+    // With an intercept: centre at `mean`; t is a tenth of the mean of ||x_i - mean||^2: larger values shorten the
+    // steps of the blocks, smaller ones those of b.  Where the duals, `room` in all, are too small to move b by a
+    // margin with that, it is larger.
+    void centre(const double* mean, double room = std::numeric_limits<double>::infinity()) {
         free_ = true;
         direction.assign(mean, mean + rows.d);
         shift.resize(rows.n);
@@ -45,7 +47,8 @@ struct Geometry {
             curvature[i] = std::max(0.0, curvature[i] - 2 * shift[i] + mean2);
             average += curvature[i] / static_cast<double>(rows.n);
         }
-        t = average > 0 ? 0.1 * average : 1.0;
+        t = std::max(0.1 * average, 1 / room);
+        if (!(t > 0)) t = 1;
         for (double& a : curvature) a += t;
     }
 

@@ -40,7 +40,9 @@ nb::dict solve(const Rows& rows, const Loss& loss, const Task& task) {
         nb::gil_scoped_release unlocked;
         Poll poll(ask_python);
         Geometry<Rows> geo(rows);
-        if (task.mean && task.intercept) geo.centre(task.mean->data());
+        double room = 0;
+        for (int64_t i = 0; i < n; ++i) room += loss.room(i);
+        if (task.mean && task.intercept) geo.centre(task.mean->data(), room);
         else if (task.mean) geo.deflate(task.mean->data());
         read_duals(duals, task.start, task.cls, task.alpha);
         BlockAscent<Rows, Loss> ascent(geo, loss, task.y.data(), duals, b.data(), poll, task.seed);

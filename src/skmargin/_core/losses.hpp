@@ -13,7 +13,7 @@
 //     bounds(i, d, alpha, m), idle(...)   which rivals cannot move now (shrinking)
 //     stuck(i, d, alpha, m)               true if no rival of the list can move
 //     room(i)                             scale of the duals: a step of this size is the largest possible
-//     feasible_scale(i, alpha, m)         largest s <= 1 for which s alpha is feasible
+//     play(i, alpha, m, down, up)         how far duals strictly inside their bounds may move (balance.hpp)
 //     at_vertex(i, alpha, m)              true if no rival is strictly inside its bounds
 //     leader(i)                           a rival that must stand first in its list; -1: any order will do
 // and for the Newton gear:
@@ -218,14 +218,21 @@ class HingeLoss {
         return alpha[0] >= std::min(limit(i), total(i)) * (1 - 1e-12) && d[0] < 1;
     }
 
-    // Largest s <= 1 for which s alpha is feasible.
-    double feasible_scale(int64_t i, const double* alpha, int32_t m) const {
-        double S = 0, top = 0;
-        for (int32_t j = 0; j < m; ++j) S += alpha[j], top = std::max(top, alpha[j]);
-        double scale = 1;
-        if (S > total(i)) scale = total(i) / S;
-        if (top * scale > limit(i)) scale = limit(i) / top;
-        return scale;
+    // True: the duals may move by themselves, down and up so far in all.  False: the sum is used up, they can only
+    // trade.
+    bool play(int64_t i, const double* alpha, int32_t m, double* down, double* up) const {
+        const double u = limit(i), U = total(i);
+        double S = 0;
+        int32_t inside = 0;
+        for (int32_t j = 0; j < m; ++j) {
+            S += alpha[j];
+            down[j] = alpha[j] > 0 && alpha[j] < u * (1 - 1e-9) ? alpha[j] : 0;
+            inside += down[j] > 0;
+        }
+        const bool alone = S < U * (1 - 1e-9);
+        for (int32_t j = 0; j < m; ++j)
+            up[j] = down[j] > 0 ? std::min(u - alpha[j], alone ? (U - S) / inside : infinity) : 0;
+        return alone;
     }
 
     // No rival strictly inside its bounds: such a sample moves only when its gap says so.

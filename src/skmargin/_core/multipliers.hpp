@@ -26,12 +26,17 @@ class Multipliers {
         drift_ += t * reach * (most - least);
         return true;
     }
-    // Lists of samples and rivals are made for one b: they are stale once it has moved by part of a margin.
-    bool stale() const { return drift_ > 0.2; }
-    void renewed() { drift_ = 0; }
+    // Lists of samples and rivals are made for one b: they are stale once it has moved by part of a margin.  Which part
+    // is learnt: if more gap appears with new lists than there was on the old ones, b had moved too far.
+    bool stale() const { return drift_ > far_; }
+    void renewed(double running, double full) {
+        if (drift_ > 0 && full > 2 * running) far_ = std::max(1e-3, 0.5 * std::min(far_, drift_));
+        else far_ = std::min(0.2, 1.3 * far_);
+        drift_ = 0;
+    }
 
   private:
-    double haste_ = infinity, last_ = infinity, drift_ = 0;
+    double haste_ = infinity, last_ = infinity, drift_ = 0, far_ = 0.2;
 };
 
 }  // namespace skm

@@ -266,29 +266,22 @@ class Newton {
         gap = primal - dual;
     }
     double balanced_dual() {
-        std::vector<double> flow(static_cast<size_t>(k_) * k_, 0.0), V(k_ * D_, 0.0);
-        for (int64_t i = 0; i < n_; ++i)
-            for (int32_t j = 0; j < m_; ++j) {
-                const double a = a_[i * m_ + j];
-                if (a > 0) flow[static_cast<size_t>(y_[i]) * k_ + rival(i, j)] += a;
-                if (a < 0) flow[static_cast<size_t>(rival(i, j)) * k_ + y_[i]] -= a;
+        std::vector<double> balanced = a_, V(k_ * D_, 0.0);
+        std::vector<int32_t> rivals(m_);
+        balance(k_, loss_, [&](auto visit) {
+            for (int64_t i = 0; i < n_; ++i) {
+                for (int32_t j = 0; j < m_; ++j) rivals[j] = rival(i, j);
+                visit(i, y_[i], rivals.data(), &balanced[i * m_], m_);
             }
-        const Circulation circulation = circulate(std::move(flow), k_);
-        double* a = &room_[0];
-        double scale = 1, linear = 0;
+        });
+        double linear = 0;
         buffer_.assign(n_ * k_, 0.0);
         for (int64_t i = 0; i < n_; ++i) {
-            for (int32_t j = 0; j < m_; ++j) {
-                const int32_t l = rival(i, j);
-                a[j] = a_[i * m_ + j];
-                if (a[j] != 0) a[j] *= a[j] > 0 ? circulation.factor(y_[i], l) : circulation.factor(l, y_[i]);
-            }
-            scale = std::min(scale, loss_.feasible_scale(i, a, m_));
-            linear += loss_.dual(i, a, m_);
-            add_coefficients(i, a, 1, &buffer_[i * k_]);
+            linear += loss_.dual(i, &balanced[i * m_], m_);
+            add_coefficients(i, &balanced[i * m_], 1, &buffer_[i * k_]);
         }
         gather(X_.data(), n_, buffer_.data(), V.data());
-        return scale * linear - scale * scale * half_norm(V.data());
+        return linear - half_norm(V.data());
     }
 
     // ---- start ----

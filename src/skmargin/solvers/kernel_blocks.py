@@ -21,7 +21,7 @@ sum.  It is the stopping rule, the selection rule and the shrinking rule in one:
 
 Free intercept (method of multipliers): blocks see the scores F + b + t tot and the curvature K_ii + t with
 tot = sum_i c_i, and b += t tot after every pass.  The gap is certified with duals that satisfy the constraint exactly:
-scaled to a circulation between the classes (_core/balance.hpp), which are then the duals returned.
+made a circulation between the classes (_core/balance.hpp), which are then the duals returned.
 
 Crammer & Singer (2001), Weston & Watkins (1998), Lapin, Hein & Schiele (2015) for the losses.
 """

@@ -1,0 +1,78 @@
+"""The dual point of the certificate with a free intercept (_core/balance.hpp)."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from skmargin._core import _ext
+
+
+def balance(alpha, y, cap, loss="max", K=1):
+    _ext.kernel_balance(alpha, y, cap, (loss, K, 0.0, 0.0, np.zeros(0, np.int32)))
+
+
+def coefficients(alpha, y):
+    c = -alpha
+    c[np.arange(len(y)), y] = alpha.sum(axis=1)
+    return c
+
+
+def random_duals(rng, n, k, loss):
+    """Duals of every kind: zero, inside, at a bound of their own, with a sum that is used up."""
+    y = rng.integers(k, size=n)
+    cap = rng.uniform(0.5, 2, size=n)
+    alpha = rng.exponential(size=(n, k)) * (rng.random((n, k)) < 0.4)
+    alpha[np.arange(n), y] = 0
+    u, U = {"max": (np.inf, cap), "sum": (cap, np.inf * cap), "top": (cap / 2, cap)}[loss]
+    alpha = np.minimum(alpha, np.broadcast_to(u, n)[:, None])
+    alpha /= np.maximum(1, alpha.sum(axis=1) / U)[:, None]
+    return alpha, y.astype(np.int32), cap
+
+
+@pytest.mark.parametrize("loss", ["max", "sum", "top"])
+@pytest.mark.parametrize("k", [2, 3, 8, 40])
+def test_duals_become_a_feasible_circulation(loss, k, seed=0):
+    rng = np.random.default_rng(seed)
+    for n in (1, 5, 30, 200):
+        alpha, y, cap = random_duals(rng, n, k, loss)
+        before = alpha.sum()
+        balance(alpha, y, cap, loss, 2)
+        np.testing.assert_allclose(coefficients(alpha, y).sum(axis=0), 0, atol=1e-11 * max(before, 1e-300))
+        assert (alpha >= 0).all() and not alpha[np.arange(n), y].any()
+        if loss != "max":
+            assert (alpha <= (1 + 1e-12) * (cap if loss == "sum" else cap / 2)[:, None]).all()
+        if loss != "sum":
+            assert (alpha.sum(axis=1) <= (1 + 1e-12) * cap).all()
+
+
+def test_a_circulation_stays(k=5):
+    y = np.arange(k, dtype=np.int32)
+    alpha = np.roll(np.eye(k), 1, axis=1)
+    kept = alpha.copy()
+    balance(alpha, y, np.ones(k))
+    np.testing.assert_array_equal(alpha, kept)
+
+
+def test_free_duals_pay_for_those_at_their_bounds():
+    """Class 0 sends ten duals at their bound to class 1, which sends back less from duals that can grow: they do."""
+    y = np.repeat([0, 1], [10, 40]).astype(np.int32)
+    alpha = np.zeros((50, 2))
+    alpha[:10, 1] = 1
+    alpha[10:, 0] = 0.2
+    balance(alpha, y, np.ones(50))
+    np.testing.assert_array_equal(alpha[:10, 1], 1)
+    np.testing.assert_allclose(alpha[10:, 0], 0.25)
+
+
+def test_loses_little_where_nothing_is_free(k=6, n=60):
+    """With all duals at their bounds the best circulation below them is a linear program; ours is not far off."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(k, size=n).astype(np.int32)
+    alpha = np.zeros((n, k))
+    alpha[np.arange(n), (y + rng.integers(1, k, size=n)) % k] = 1
+    x = cp.Variable(n)
+    rival = alpha.argmax(axis=1)
+    member = np.eye(k)[y] - np.eye(k)[rival]
+    best = cp.Problem(cp.Maximize(cp.sum(x)), [x >= 0, x <= 1, member.T @ x == 0]).solve()
+    balance(alpha, y, np.ones(n))
+    assert alpha.sum() >= 0.9 * best
