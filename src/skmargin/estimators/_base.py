@@ -236,7 +236,8 @@ class LinearScores:
         """Publish class vectors ``W`` (k, d) and intercepts ``b`` (k,), with one row for two classes."""
         if len(W) == 2:
             W, b = W[1:] - W[:1], b[1:] - b[:1]
-        self.coef_, self.intercept_ = np.ascontiguousarray(W), np.array(b)
+        # One feature after the other in memory: products with sparse rows would copy it otherwise.
+        self.coef_, self.intercept_ = np.asfortranarray(W), np.array(b)
 
     def _scores_show_nonfinite(self) -> bool:
         return True  # a product with NaN or infinity is not finite, whatever the coefficient
