@@ -16,13 +16,62 @@ struct InnerResult {
     int64_t passes = 0, updates = 0;
 };
 
-// Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.  Where convergence
-// is slow a larger omega pays, but its steps make noise in the primal objective: short steps now and then let it
-// settle.
-inline double relaxation(int64_t pass) {
-    if (pass <= 100) return 1.2;
-    return pass % 10 >= 8 ? 0.3 : 1.5;
-}
+// Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
+constexpr double omega = 1.3;
+constexpr int window = 10;  // passes from one check to the next, and points in a mean
+
+// The point of block ascent on a working set, and the mean of the points after the last passes.
+//
+// Long before the dual has stopped rising, its points wander about the solution, and the loss, which has kinks there,
+// feels every step: the primal objective of a point is further from the optimum than its dual by a factor of ten to a
+// hundred.  The mean of some points is as feasible as they are, its scores are the mean of theirs, and it wanders less.
+template <class T>
+class MeanPoint {
+  public:
+    MeanPoint(const KernelSamples<T>& samples, double* b, double* tot)
+        : F_(samples.F, samples.k * samples.ld), alpha_(samples.alpha, samples.n * samples.k), b_(b, samples.k),
+          tot_(tot, samples.k) {}
+
+    int count() const { return count_; }
+    void add() {
+        ++count_;
+        each([](auto& part) { part.add(); });
+    }
+    // The point becomes the mean, or again what it was.
+    void swap() {
+        each([this](auto& part) { part.swap(1.0 / count_); });
+        count_ = 1;
+    }
+    void clear() {
+        count_ = 0;
+        each([](auto& part) { std::fill(part.sum.begin(), part.sum.end(), 0); });
+    }
+
+  private:
+    template <class U>
+    struct Part {
+        Part(U* point, int64_t size) : now(point), sum(size) {}
+        void add() {
+            for (size_t j = 0; j < sum.size(); ++j) sum[j] += now[j];
+        }
+        void swap(double scale) {
+            for (size_t j = 0; j < sum.size(); ++j) {
+                const U mean = static_cast<U>(scale * sum[j]);
+                sum[j] = now[j];
+                now[j] = mean;
+            }
+        }
+        U* now;
+        std::vector<U> sum;
+    };
+    template <class Action>
+    void each(Action action) {
+        action(F_), action(alpha_), action(b_), action(tot_);
+    }
+    Part<T> F_;
+    Part<double> alpha_, b_, tot_;
+    int count_ = 0;
+};
 
 // Block ascent on the working set until its gaps sum to `target`.
 //
@@ -31,8 +80,8 @@ inline double relaxation(int64_t pass) {
 //                                      b += t tot after every pass (t = 0: none)
 //
 // A pass visits the active samples in fresh random order and moves those whose gap exceeds tau, half of the mean gap
-// of the pass before.  A sample far below tau three times in a row is left out until the next exact sum of all gaps;
-// only such a sum can end the loop.
+// of the pass before.  A sample far below tau three times in a row is left out until the next check, the exact sum of
+// all gaps, of the point and of the mean of the last points; only a check can end the loop.
 template <class T, class Loss>
 InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, const T* K, const double* curvature,
                          double* b, double* tot, double t, double target, int64_t max_passes, uint64_t seed,
@@ -65,6 +114,7 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     };
 
     result.gap = full_gap();
+    MeanPoint<T> mean(samples, b, tot);
     const std::vector<double> start(b, b + k);
     double drift = 0;
     double tau = 0.5 * result.gap / static_cast<double>(n), best = infinity;
@@ -76,7 +126,6 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
             std::fill(quiet.begin(), quiet.end(), uint8_t{0});
         }
         ++result.passes;
-        const double omega = relaxation(result.passes);
         random.shuffle(active.begin(), static_cast<uint32_t>(active.size()));
         double seen = 0;
         size_t kept = 0;
@@ -127,13 +176,22 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
         }
         tau = 0.5 * seen / static_cast<double>(n);
         result.gap = seen;
-        if (drift > 0.3) {  // samples outside the working set have a say in b: ask them
+        if (drift > 1) {  // samples outside the working set have a say in b: ask them
             result.gap = std::min(seen, target);
             break;
         }
-        if (seen <= target || kept == 0 || result.passes == max_passes || result.passes % 100 == 0) {
-            result.gap = full_gap();
+        mean.add();
+        const bool due = seen <= target || kept == 0 || result.passes == max_passes;
+        if (due || mean.count() == window) {
             active.clear();
+            mean.swap();
+            result.gap = full_gap();
+            if (result.gap > target) {
+                mean.swap();
+                if (due) result.gap = full_gap();
+                set_shift();
+            }
+            mean.clear();
             // The number type may not resolve the target: no progress over many passes ends the loop as well.
             if (result.gap < 0.9 * best) {
                 best = result.gap;
