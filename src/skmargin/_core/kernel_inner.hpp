@@ -79,9 +79,9 @@ class MeanPoint {
 //   b, tot, t                          intercept without penalty: blocks see F + b + t tot and curvature K_ii + t, and
 //                                      b += t tot after every pass (t = 0: none)
 //
-// A pass visits the active samples in fresh random order and moves those whose gap exceeds tau, half of the mean gap
-// of the pass before.  A sample far below tau three times in a row is left out until the next check, the exact sum of
-// all gaps, of the point and of the mean of the last points; only a check can end the loop.
+// A pass visits the samples in fresh random order and moves those whose gap exceeds tau, half of the mean gap of the
+// pass before.  Only a check, the exact sum of all gaps of the point or of the mean of the last points, can end the
+// loop.
 template <class T, class Loss>
 InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, const T* K, const double* curvature,
                          double* b, double* tot, double t, double target, int64_t max_passes, uint64_t seed,
@@ -92,8 +92,8 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     SampleView<T, Loss> view(samples, loss);
     std::vector<double> shift(k), next(k), coef(k);
     std::vector<int32_t> cls(k);
-    std::vector<uint8_t> quiet(n);
-    std::vector<int64_t> active;
+    std::vector<int64_t> order(n);
+    std::iota(order.begin(), order.end(), int64_t{0});
     Random random(seed);
     InnerResult result;
 
@@ -120,27 +120,14 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     double tau = 0.5 * result.gap / static_cast<double>(n), best = infinity;
     int64_t best_pass = 0;
     while (result.gap > target && result.passes < max_passes) {
-        if (active.empty()) {
-            active.resize(n);
-            std::iota(active.begin(), active.end(), int64_t{0});
-            std::fill(quiet.begin(), quiet.end(), uint8_t{0});
-        }
         ++result.passes;
-        random.shuffle(active.begin(), static_cast<uint32_t>(active.size()));
+        random.shuffle(order.begin(), static_cast<uint32_t>(n));
         double seen = 0;
-        size_t kept = 0;
-        for (size_t p = 0; p < active.size(); ++p) {
-            const int64_t i = active[p];
+        for (const int64_t i : order) {
             const double gap = view.load(i, shift.data());
             seen += gap;
             poll.work(8.0 * k);
-            if (gap <= tau) {
-                quiet[i] = gap <= 0.05 * tau ? quiet[i] + 1 : 0;
-                if (quiet[i] < 3 || t > 0) active[kept++] = i;  // a free intercept moves every score
-                continue;
-            }
-            quiet[i] = 0;
-            active[kept++] = i;
+            if (gap <= tau) continue;
             loss.block(i, (curvature[i] + t) / omega, view.d.data(), view.alpha.data(), view.m, next.data());
             const int32_t y = samples.y[i];
             double* alpha = samples.alpha + i * k;
@@ -166,7 +153,6 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
                 }
             poll.work(2.0 * changed * static_cast<double>(samples.ld));
         }
-        active.resize(kept);
         if (t > 0) {
             for (int32_t l = 0; l < k; ++l) {
                 b[l] += t * tot[l];
@@ -181,9 +167,8 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
             break;
         }
         mean.add();
-        const bool due = seen <= target || kept == 0 || result.passes == max_passes;
+        const bool due = seen <= target || result.passes == max_passes;
         if (due || mean.count() == window) {
-            active.clear();
             mean.swap();
             result.gap = full_gap();
             if (result.gap > target) {
