@@ -72,9 +72,12 @@ class BandLoss {
         const double kappa = 1 / (2 * cap_[i]), inverse = 1 / A;
         double sum = 0;
         for (int32_t j = 0; j < m; ++j) sum += alpha[j];
-        thread_local std::vector<double> work;
         double small[64], *v = small;
-        if (m > 64) work.resize(m), v = work.data();
+        if (m > 64) {
+            thread_local std::vector<double> work;
+            work.resize(m);
+            v = work.data();
+        }
         for (int32_t j = 0; j < m; ++j) v[j] = (1 - theta_ - d[j]) * inverse + alpha[j] + sum;
         const double S = soft_threshold(v, m, 0.0, A / (A + kappa), out);
         if (!(mu_ > 0) || m == 0) return;
@@ -118,9 +121,12 @@ class BandLoss {
     //     beta = (d_r - 1 - theta - sigma alpha_r)_+ / (sigma + kappa/mu).
     void prox(int64_t i, double sigma, const double* d, const double* alpha, int32_t m, double* out) const {
         const double kappa = 1 / (2 * cap_[i]), inverse = 1 / sigma;
-        thread_local std::vector<double> work;
         double small[64], *v = small;
-        if (m > 64) work.resize(m), v = work.data();
+        if (m > 64) {
+            thread_local std::vector<double> work;
+            work.resize(m);
+            v = work.data();
+        }
         for (int32_t j = 0; j < m; ++j) v[j] = (1 - theta_ - d[j]) * inverse + alpha[j];
         soft_threshold(v, m, 0.0, sigma / kappa, out);
         if (!(mu_ > 0)) return;

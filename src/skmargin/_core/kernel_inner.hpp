@@ -16,13 +16,62 @@ struct InnerResult {
     int64_t passes = 0, updates = 0;
 };
 
-// Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.  Where convergence
-// is slow a larger omega pays, but its steps make noise in the primal objective: short steps now and then let it
-// settle.
-inline double relaxation(int64_t pass) {
-    if (pass <= 100) return 1.2;
-    return pass % 10 >= 8 ? 0.3 : 1.5;
-}
+// Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
+constexpr double omega = 1.3;
+constexpr int window = 10;  // passes from one check to the next, and points in a mean
+
+// The point of block ascent on a working set, and the mean of the points after the last passes.
+//
+// Long before the dual has stopped rising, its points wander about the solution, and the loss, which has kinks there,
+// feels every step: the primal objective of a point is further from the optimum than its dual by a factor of ten to a
+// hundred.  The mean of some points is as feasible as they are, its scores are the mean of theirs, and it wanders less.
+template <class T>
+class MeanPoint {
+  public:
+    MeanPoint(const KernelSamples<T>& samples, double* b, double* tot)
+        : F_(samples.F, samples.k * samples.ld), alpha_(samples.alpha, samples.n * samples.k), b_(b, samples.k),
+          tot_(tot, samples.k) {}
+
+    int count() const { return count_; }
+    void add() {
+        ++count_;
+        each([](auto& part) { part.add(); });
+    }
+    // The point becomes the mean, or again what it was.
+    void swap() {
+        each([this](auto& part) { part.swap(1.0 / count_); });
+        count_ = 1;
+    }
+    void clear() {
+        count_ = 0;
+        each([](auto& part) { std::fill(part.sum.begin(), part.sum.end(), 0); });
+    }
+
+  private:
+    template <class U>
+    struct Part {
+        Part(U* point, int64_t size) : now(point), sum(size) {}
+        void add() {
+            for (size_t j = 0; j < sum.size(); ++j) sum[j] += now[j];
+        }
+        void swap(double scale) {
+            for (size_t j = 0; j < sum.size(); ++j) {
+                const U mean = static_cast<U>(scale * sum[j]);
+                sum[j] = now[j];
+                now[j] = mean;
+            }
+        }
+        U* now;
+        std::vector<U> sum;
+    };
+    template <class Action>
+    void each(Action action) {
+        action(F_), action(alpha_), action(b_), action(tot_);
+    }
+    Part<T> F_;
+    Part<double> alpha_, b_, tot_;
+    int count_ = 0;
+};
 
 // Block ascent on the working set until its gaps sum to `target`.
 //
@@ -30,9 +79,9 @@ inline double relaxation(int64_t pass) {
 //   b, tot, t                          intercept without penalty: blocks see F + b + t tot and curvature K_ii + t, and
 //                                      b += t tot after every pass (t = 0: none)
 //
-// A pass visits the active samples in fresh random order and moves those whose gap exceeds tau, half of the mean gap
-// of the pass before.  A sample far below tau three times in a row is left out until the next exact sum of all gaps;
-// only such a sum can end the loop.
+// A pass visits the samples in fresh random order and moves those whose gap exceeds tau, half of the mean gap of the
+// pass before.  Only a check, the exact sum of all gaps of the point or of the mean of the last points, can end the
+// loop.
 template <class T, class Loss>
 InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, const T* K, const double* curvature,
                          double* b, double* tot, double t, double target, int64_t max_passes, uint64_t seed,
@@ -43,8 +92,8 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     SampleView<T, Loss> view(samples, loss);
     std::vector<double> shift(k), next(k), coef(k);
     std::vector<int32_t> cls(k);
-    std::vector<uint8_t> quiet(n);
-    std::vector<int64_t> active;
+    std::vector<int64_t> order(n);
+    std::iota(order.begin(), order.end(), int64_t{0});
     Random random(seed);
     InnerResult result;
 
@@ -65,33 +114,20 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     };
 
     result.gap = full_gap();
+    MeanPoint<T> mean(samples, b, tot);
     const std::vector<double> start(b, b + k);
     double drift = 0;
     double tau = 0.5 * result.gap / static_cast<double>(n), best = infinity;
     int64_t best_pass = 0;
     while (result.gap > target && result.passes < max_passes) {
-        if (active.empty()) {
-            active.resize(n);
-            std::iota(active.begin(), active.end(), int64_t{0});
-            std::fill(quiet.begin(), quiet.end(), uint8_t{0});
-        }
         ++result.passes;
-        const double omega = relaxation(result.passes);
-        random.shuffle(active.begin(), static_cast<uint32_t>(active.size()));
+        random.shuffle(order.begin(), static_cast<uint32_t>(n));
         double seen = 0;
-        size_t kept = 0;
-        for (size_t p = 0; p < active.size(); ++p) {
-            const int64_t i = active[p];
+        for (const int64_t i : order) {
             const double gap = view.load(i, shift.data());
             seen += gap;
             poll.work(8.0 * k);
-            if (gap <= tau) {
-                quiet[i] = gap <= 0.05 * tau ? quiet[i] + 1 : 0;
-                if (quiet[i] < 3 || t > 0) active[kept++] = i;  // a free intercept moves every score
-                continue;
-            }
-            quiet[i] = 0;
-            active[kept++] = i;
+            if (gap <= tau) continue;
             loss.block(i, (curvature[i] + t) / omega, view.d.data(), view.alpha.data(), view.m, next.data());
             const int32_t y = samples.y[i];
             double* alpha = samples.alpha + i * k;
@@ -117,7 +153,6 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
                 }
             poll.work(2.0 * changed * static_cast<double>(samples.ld));
         }
-        active.resize(kept);
         if (t > 0) {
             for (int32_t l = 0; l < k; ++l) {
                 b[l] += t * tot[l];
@@ -127,13 +162,21 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
         }
         tau = 0.5 * seen / static_cast<double>(n);
         result.gap = seen;
-        if (drift > 0.3) {  // samples outside the working set have a say in b: ask them
+        if (drift > 1) {  // samples outside the working set have a say in b: ask them
             result.gap = std::min(seen, target);
             break;
         }
-        if (seen <= target || kept == 0 || result.passes == max_passes || result.passes % 100 == 0) {
+        mean.add();
+        const bool due = seen <= target || result.passes == max_passes;
+        if (due || mean.count() == window) {
+            mean.swap();
             result.gap = full_gap();
-            active.clear();
+            if (result.gap > target) {
+                mean.swap();
+                if (due) result.gap = full_gap();
+                set_shift();
+            }
+            mean.clear();
             // The number type may not resolve the target: no progress over many passes ends the loop as well.
             if (result.gap < 0.9 * best) {
                 best = result.gap;

@@ -49,17 +49,25 @@ inline void clip_to_sum(const double* v, int32_t m, double u, double U, double* 
     const bool capped = u < hi;
     // Where no number can reach u: the largest one alone gives v - nu <= min(nu, U), a start left of the root, and from
     // the left Newton steps on a convex function rise to the root.
-    if (!capped)
-        for (double next = std::max(0.5 * hi, hi - U); next > nu;) {
+    // Only numbers above that start can be positive in the end: two or three of them, collected in `out`.
+    if (!capped) {
+        double next = std::max(0.5 * hi, hi - U);
+        int32_t few = 0;
+        for (int32_t j = 0; j < m; ++j) {
+            out[few] = v[j];
+            few += v[j] > next;
+        }
+        while (next > nu) {
             nu = next;
             double free = 0, n = 0;
-            for (int32_t j = 0; j < m; ++j) {
-                free += v[j] > nu ? v[j] : 0.0;
-                n += v[j] > nu ? 1.0 : 0.0;
+            for (int32_t j = 0; j < few; ++j) {
+                free += out[j] > nu ? out[j] : 0.0;
+                n += out[j] > nu ? 1.0 : 0.0;
             }
             next = free / (1 + n);
             if (next > U) next = n > 0 ? (free - U) / n : nu;
         }
+    }
     for (bool first = true; capped; first = false) {
         double free = 0, full = 0, held = 0;
         int32_t n = 0;
@@ -182,9 +190,12 @@ class HingeLoss {
         }
         double S = 0;
         for (int32_t j = 0; j < m; ++j) S += alpha[j];
-        thread_local std::vector<double> work;
         double small[64], *v = small;
-        if (m > 64) work.resize(m), v = work.data();
+        if (m > 64) {
+            thread_local std::vector<double> work;
+            work.resize(m);
+            v = work.data();
+        }
         for (int32_t j = 0; j < m; ++j) v[j] = (1 - d[j]) * inverse + alpha[j] + S;
         clip_to_sum(v, m, limit(i), total(i), out);
     }

@@ -14,14 +14,16 @@ sum.  It is the stopping rule, the selection rule and the shrinking rule in one:
     W = a few random samples
     repeat
         rows of K for W, the square K_WW
-        block ascent on W (_core/kernel_inner.hpp) until sum_W g_i <= max(0.7 tol P, 0.1 of what it was)
+        block ascent on W (_core/kernel_inner.hpp) until sum_W g_i <= max(0.85 tol P, 0.05 of what it was)
         F += K dc for the samples that changed
         g over all samples, P;    stop if sum g_i <= tol P
-        W = the largest gaps without a row  u  gaps above a tenth of the mean  u  support vectors inside their bounds
+        W = the samples of all but two per cent of the gap, of those without a row not more than half as many as have
+            one  u  support vectors inside their bounds
 
 Free intercept (method of multipliers): blocks see the scores F + b + t tot and the curvature K_ii + t with
 tot = sum_i c_i, and b += t tot after every pass.  The gap is certified with duals that satisfy the constraint exactly:
-made a circulation between the classes (_core/balance.hpp), which are then the duals returned.
+made a circulation between the classes (_core/balance.hpp), which are then the duals returned; what this changes
+in the scores of all samples alike is taken back by b.
 
 Crammer & Singer (2001), Weston & Watkins (1998), Lapin, Hein & Schiele (2015) for the losses.
 """
@@ -38,9 +40,9 @@ from skmargin.kernels._rows import KernelRows
 
 FIRST, GROWTH = 1 / 32, 0.5  # share of the samples in the first set; rows added in a round, as a share of those kept
 LEAST = 200  # smallest first set and smallest growth
-INNER = 0.7  # how far a round goes: this share of the final target,
-DROP, BAND_DROP = 0.1, 0.03  # or of the gap it found; steps of the band loss are cheap beside rows
-LEFT = 0.02  # share of the gap for which no new rows are computed
+INNER = 0.85  # how far a round goes: this share of the final target,
+DROP, BAND_DROP = 0.05, 0.03  # or of the gap it found; steps of the band loss are cheap beside rows
+LEFT = 0.02  # share of the gap that stays outside a working set
 PROXIMAL = 0.06  # t of the multipliers, in mean curvatures: smaller steps above, slow balance below
 
 
@@ -241,13 +243,15 @@ class _Work:
         if self.rows.n <= min(LEAST, self.rows.limit):
             return np.arange(self.rows.n)
         kept = self.rows.has()
-        large = self.g > 0.1 * self.gap / len(self.g)
-        new = np.flatnonzero(large & ~kept)
+        order = np.flatnonzero(self.g)
+        order = order[np.argsort(self.g[order])]
+        order = order[np.cumsum(self.g[order]) > LEFT * self.gap]  # what is left out carries nearly nothing of the gap
+        has = kept[order]
         size = max(LEAST, int(GROWTH * kept.sum()))
-        order = np.argsort(self.g[new])  # of those without a row, what is left out carries nearly nothing of the gap
-        new = new[order[np.cumsum(self.g[new[order]]) > LEFT * self.gap]][-size:]
-        inside = np.flatnonzero(self.free)
-        W = np.union1d(np.union1d(new, np.flatnonzero(large & kept)), inside)
+        chosen = self.free.astype(bool)
+        chosen[order[has]] = True
+        chosen[order[~has][-size:]] = True
+        W = np.flatnonzero(chosen)
         if len(W) > self.rows.limit:
             W = np.sort(W[np.argpartition(self.g[W], -self.rows.limit)[-self.rows.limit :]])
         return W
@@ -256,17 +260,20 @@ class _Work:
         """Whether the gap holds for duals that satisfy every constraint; with an intercept they are balanced first."""
         if self.t == 0:
             return True
-        before = self.alpha, self.F, self.tot
+        before = self.alpha, self.F, self.tot, self.b
         self.alpha, self.F = self.alpha.copy(), self.F.copy()
         _ext.kernel_balance(self.alpha, self.y, self.cap, self.loss)
         step = coefficients(self.alpha - before[0], self.y)
         changed = np.flatnonzero(step.any(axis=1))
         self.rows.add(self.F, changed, step[changed])
         self.tot = np.zeros_like(self.tot)
+        if self.free.any():  # what moved the scores of all samples alike is taken back
+            inside = self.free.astype(bool)
+            self.b = self.b - (self.F - before[1])[:, inside].mean(axis=1)
         self.measure()
         if self.gap <= goal() or last:
             return True
-        self.alpha, self.F, self.tot = before
+        self.alpha, self.F, self.tot, self.b = before
         self.measure()
         return False
 
