@@ -16,6 +16,8 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params, _check_sample_weight, _num_samples
 
+from skmargin._core import _ext
+
 from ..estimators._base import MarginClassifier, encode_labels
 from ..estimators._dual import DualMachine
 from ..kernels._rows import row_dtype
@@ -42,13 +44,22 @@ class BaseMatrix(NamedTuple):
     train: np.ndarray
     test: np.ndarray
 
-    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """A fresh block for some of the training rows."""
-        return self.matrix[self.train[rows][:, None], self.train[columns]]
+    def square(self, classifier: Any, rows: np.ndarray, gamma: float) -> np.ndarray:
+        """The kernel of some training rows with themselves, at least from the diagonal on."""
+        return self._kernel(classifier, gamma, self.train[rows], self.train[rows], triangle=True)
 
     def kernel(self, classifier: Any, gamma: float, rows: np.ndarray, order: Any = slice(None)) -> np.ndarray:
         """The kernel between some rows (``train`` or ``test``) and the training rows, which ``order`` may rearrange."""
-        part = self.matrix[rows[:, None], self.train[order]]
+        return self._kernel(classifier, gamma, rows, self.train[order], triangle=False)
+
+    def _kernel(
+        self, classifier: Any, gamma: float, rows: np.ndarray, columns: np.ndarray, triangle: bool
+    ) -> np.ndarray:
+        if classifier.kernel in ("rbf", "laplacian") and self.matrix.dtype == np.float64:
+            out = np.empty((len(rows), len(columns)))
+            _ext.exponential_block(self.matrix, rows, columns, gamma, out, triangle)
+            return out
+        part = self.matrix[rows[:, None], columns]
         return kernel_from_base(part, classifier.kernel, gamma, classifier.degree, classifier.coef0, out=part)
 
 
@@ -132,11 +143,11 @@ class Fold:
         dtype = np.dtype(row_dtype(classifier.tol) if isinstance(classifier, DualMachine) else np.float64)
         if rows.key is None:
             X = self._source[1]
-            matrix = self._of_all_folds.get((kernel, dtype.name), lambda: base_matrix(_checked(X), None, kernel, dtype))
+            matrix = self._of_all_folds.get((kernel, dtype.name), lambda: base_matrix(checked(X), None, kernel, dtype))
             return BaseMatrix(matrix, *(_positions(part, len(matrix)) for part in self.indices))
 
         def make() -> np.ndarray:
-            parts = [_checked(X) for X in (rows.train, rows.test)]
+            parts = [checked(X) for X in (rows.train, rows.test)]
             stacked = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
             return base_matrix(stacked, None, kernel, dtype)
 
@@ -148,7 +159,7 @@ class Fold:
         """Kernel matrices of the training rows, and of the test rows with them."""
         gamma = classifier.gamma
         if isinstance(gamma, str):
-            train = _checked(rows.train)
+            train = checked(rows.train)
             weight = _check_sample_weight(rows.fit_params.get("sample_weight"), train, dtype=np.float64)
             _, _, weight, kept = encode_labels(np.asarray(self.y_train), weight, classifier.class_weight)
             gamma = resolve_gamma(gamma, train if len(kept) == train.shape[0] else train[kept], weight)
@@ -195,7 +206,8 @@ def _view(rows: Any, part: slice) -> Any:
     return out
 
 
-def _checked(X: Any) -> Any:
+def checked(X: Any) -> Any:
+    """Rows as numbers, dense or CSR."""
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
 from ..estimators._base import MarginClassifier
+from ..estimators._ridge_path import KernelSquare, StrengthPath
 from ._chains import in_path_order, prefix_of
 from ._pipelines import split_fit_params
 
@@ -26,15 +27,19 @@ class WarmPath:
         self._warm = isinstance(classifier, MarginClassifier) and "warm_start" in classifier.get_params(deep=False)
         self._given_warm_start = self._warm and classifier.get_params(deep=False)["warm_start"]
         self.closed_form = parameter is not None and parameter == getattr(classifier, "_strength_name", None)
-        self._solved: Callable[[Any], Any] | None = None
+        self._solved: StrengthPath | None = None
 
-    def fit(self, value: Any, X: Any, y: Any, fit_params: dict[str, Any], base: Any = None) -> Any:
-        """The classifier fitted for one value; closed forms take the ``base`` of their kernel matrix."""
+    def solve(self, X: Any, y: Any, fit_params: dict[str, Any], square: KernelSquare | None = None) -> StrengthPath:
+        """All values of a closed form; ``square`` as `StrengthPath` takes it."""
+        if self._solved is None:
+            weight = fit_params.get("sample_weight")
+            self._solved = StrengthPath(self.classifier, X, y, weight, self.values, square)
+        return self._solved
+
+    def fit(self, value: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+        """The classifier fitted for one value."""
         if self.closed_form:
-            if self._solved is None:
-                weight = fit_params.get("sample_weight")
-                self._solved = self.classifier._fit_path(X, y, weight, self.values, base)
-            return self._solved(value)
+            return self.solve(X, y, fit_params).model(value)
         model = self.classifier
         if self.parameter is not None:
             model.set_params(**{self.parameter: value})

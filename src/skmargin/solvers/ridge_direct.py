@@ -89,14 +89,6 @@ def solve_features(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine
     return Solution(np.asarray(A.T @ u), b, residual)
 
 
-def solutions_features(
-    Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
-) -> list[Solution]:
-    """Solutions for several positive strengths on explicit features, dense or sparse."""
-    path = RidgePath(spectrum_of_features(Phi, weight, machine, float(strengths.min())), Y, machine)
-    return [path.solution(s) for s in strengths]
-
-
 def _normal_equations(A: Any, root: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:
     """Solution from A = sqrt(p) Phi and sqrt(p); besides A one matrix of N x N numbers is made."""
     N = A.shape[1]
