@@ -35,10 +35,10 @@ void load(F& function, const char* module, const char* name) {
 
 // Ctrl-C: signal handlers only run when the interpreter lock is held, and only in the main thread.  Other threads are
 // stopped by an exception sent to them (PyThreadState_SetAsyncExc), which is raised where Python code runs.
-inline void ask_python() {
+inline void ask_python(double share) {
     nb::gil_scoped_acquire lock;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    nb::module_::import_("skmargin._core").attr("checkpoint")();
+    nb::module_::import_("skmargin._core").attr("checkpoint")(share);
 }
 
 // The fixed rivals of the band loss, one for each sample; none with mu = 0.

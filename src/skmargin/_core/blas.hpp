@@ -1,8 +1,8 @@
 // BLAS and LAPACK, borrowed from SciPy at run time: nothing is linked, and the wheel carries no second BLAS.
 //
 // SciPy publishes the addresses in scipy.linalg.cython_blas and cython_lapack (`__pyx_capi__`); bind_newton.cpp and
-// bind_ridge.cpp fill the table once, when the module is imported.  Column-major, 32-bit sizes.  Callers pin BLAS to one
-// thread (threadpoolctl): its threads spin on products as small as ours.
+// bind_ridge.cpp fill the table once, when the module is imported.  Column-major, 32-bit sizes.  Callers pin BLAS to
+// one thread (threadpoolctl): its threads spin on products as small as ours.
 #pragma once
 #include <complex>
 

@@ -16,6 +16,7 @@ from ..kernels.basis import METHODS as BASES
 from ..kernels.basis import basis_rows
 from ..kernels.gram import KERNELS, gram, resolve_gamma, row_blocks
 from ..solvers.pairwise import METHODS, Duel, combine, duels, n_machines, over_threads
+from ..solvers.progress import counted
 from ..solvers.sources import Features, KernelBlocks, Source
 from ._base import MarginClassifier, Problem
 
@@ -36,7 +37,6 @@ class PairwiseMachines(MarginClassifier):
     """Base of the classifiers made of two-class machines ``f(x) = sum_j a_j K(x, z_j) + b`` or ``w'x + b``."""
 
     _model_state = ("_fitted_rows",)
-    _n_stages = 1
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(KERNELS)), callable],
@@ -141,7 +141,7 @@ class PairwiseMachines(MarginClassifier):
 
     def _of_all_duels(self, work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
         """``work`` of each duel, on threads."""
-        return over_threads(lambda told: told(), self._tell_of(work, items, "machine"), self.n_jobs)
+        return over_threads(counted(work, len(items)), items, self.n_jobs)
 
     # -- the fitted machines ------------------------------------------------------------------------------------------
 

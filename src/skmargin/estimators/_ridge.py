@@ -16,6 +16,7 @@ from sklearn.utils.validation import _num_samples
 from ..kernels.gram import base_matrix, kernel_from_base
 from ..solvers.linear_system import Machine, Solution, scale
 from ..solvers.pairwise import Duel
+from ..solvers.progress import part
 from ..solvers.ridge_direct import (
     iterate_features,
     iterate_kernel,
@@ -65,7 +66,8 @@ class RidgeMachines(PairwiseMachines):
         if hasattr(self, "cv_scores_"):
             del self.cv_scores_  # of an earlier fit
         if np.ndim(self.gamma) or len(strengths) > 1:
-            prepared, chosen = self._select(prepared, machine, strengths, n_given)
+            with part(0, 0.9):
+                prepared, chosen = self._select(prepared, machine, strengths, n_given)
         s = float(strengths[chosen])
         weight = prepared.problem.weight
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from traceback import format_exc
 from typing import Any
@@ -16,9 +16,10 @@ from sklearn.model_selection._validation import _score
 from sklearn.utils.validation import _num_samples
 
 from ..estimators._base import MarginClassifier
+from ..solvers.lent import lending
 from ._chains import Chain, key_of, prefix_of
 from ._folds import Fold, Rows, checked, shares_gram
-from ._path import WarmPath
+from ._path import WarmPath, told
 from ._pipelines import is_split
 
 
@@ -66,11 +67,12 @@ class Evaluation:
             values = [self.candidates[c][chain.parameter] if chain.parameter else None for c in chain.candidates]
             path = WarmPath(classifier, parameter, values)
             made: dict[str, Any] = {}
-            for candidate, value in zip(chain.candidates, values, strict=True):
-                result = self._fit_and_score(
-                    template, front, path, value, fold, made, self._context(candidate, fold_number)
-                )
-                self.results[candidate][fold_number] = result
+            with lending(fold.lent):
+                for candidate, value in zip(chain.candidates, values, strict=True):
+                    result = self._fit_and_score(
+                        template, front, path, value, fold, made, self._context(candidate, fold_number)
+                    )
+                    self.results[candidate][fold_number] = result
         finally:
             fold.leave()
         if self.search.verbose:
@@ -81,7 +83,7 @@ class Evaluation:
     ) -> dict[str, Any]:
         result: dict[str, Any] = {"fit_error": None, "n_test_samples": _num_samples(fold.X_test)}
         start = time.perf_counter()
-        with self._reported(context, path, fold):
+        with told(context, path, self._about(fold)):
             try:
                 rows = fold.rows() if front is None else fold.rows_behind(template, front)
                 model, rows = self._fit(path, value, rows, fold, made)
@@ -161,25 +163,11 @@ class Evaluation:
     def _context(self, candidate: int, fold_number: int) -> Any:
         return None if self.contexts is None else self.contexts[candidate * len(self.folds) + fold_number]
 
-    @contextmanager
-    def _reported(self, context: Any, path: WarmPath, fold: Fold) -> Iterator[None]:
-        """Tell the callbacks (scikit-learn 1.9 and later) of one fit."""
-        if context is None:
-            yield
-            return
+    def _about(self, fold: Fold) -> dict[str, Any]:
+        """What the callbacks are given of one fit."""
         weight = fold.fit_params.get("sample_weight")
-        about = {"estimator": self.search, "X": fold.X_train, "y": fold.y_train}
-        about["metadata"] = None if weight is None else {"sample_weight": weight}
-        try:
-            if path.closed_form:  # not one fit a candidate
-                context.call_on_fit_task_begin(**about)
-                yield
-            else:
-                with context.propagate_callback_context(path.classifier):
-                    context.call_on_fit_task_begin(**about)
-                    yield
-        finally:
-            context.call_on_fit_task_end(**about)
+        metadata = None if weight is None else {"sample_weight": weight}
+        return {"estimator": self.search, "X": fold.X_train, "y": fold.y_train, "metadata": metadata}
 
     def _say(self, chain: Chain, fold_number: int) -> None:
         done = sum(result is not None for of_candidate in self.results for result in of_candidate)
