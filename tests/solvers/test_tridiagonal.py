@@ -85,7 +85,10 @@ def test_features_equal_least_squares_on_stacked_rows(bias, smallest, shape, con
     weight, y = WEIGHT[:n], Y[:n]
     machine = Machine("coefficients", bias, normalised=True)
     strengths = np.array([1e-2, smallest])
-    found = solutions_features(container(Phi), weight, y, machine, strengths)
+    mixed = RNG.permutation(2 * n)
+    twice = np.vstack([Phi, np.full_like(Phi, 7.0)])[mixed]  # among other rows
+    rows = np.argsort(mixed)[:n]
+    found = solutions_features(container(twice), rows, weight, y, machine, strengths)
     assert found.solved.all()
     p = np.sqrt(weight / weight.sum())
     Z = np.column_stack([p[:, None] * Phi] + ([p] if bias != "none" else []))

@@ -24,7 +24,7 @@ LARGEST_DIRECT = 6000  # rows of one two-class problem up to which all of them a
 
 
 class Prepared(NamedTuple):
-    """Training data with the rows sorted by class, and what the two-class machines are fitted on."""
+    """Training data, for kernels with the rows sorted by class, and what the two-class machines are fitted on."""
 
     problem: Problem
     gamma: float
@@ -58,12 +58,14 @@ class PairwiseMachines(MarginClassifier):
     # -- training data ------------------------------------------------------------------------------------------------
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, penalty: str) -> Prepared:
-        """Check the data, sort the rows by class, resolve the width, and choose the basis."""
+        """Check the data, sort the rows by class (kernels), resolve the width, and choose the basis."""
         problem = self._check_problem(X, y, sample_weight)
         X = problem.X
         if self.kernel == "precomputed":
             X = self._square(X, problem.kept)
         order = np.argsort(problem.y, kind="stable")
+        if self.kernel == "linear":
+            order = np.arange(len(problem.y))  # its coefficients are not of rows: no copy of X
         if (np.diff(order) < 0).any():
             X = X[order[:, None], order] if self.kernel == "precomputed" else X[order]
         problem = Problem(X, problem.y[order], problem.weight[order], problem.n_classes, problem.kept[order])

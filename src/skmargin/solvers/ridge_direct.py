@@ -72,7 +72,7 @@ def solve_features(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine
         weight @ np.asarray(abs(Phi).power(2).sum(axis=1) if sparse.issparse(Phi) else (Phi**2).sum(axis=1)).ravel()
     )
     if 0 < s < EIGENVALUE_DIGITS * bound:
-        return solutions_features(Phi, given, Y, machine, np.array([s])).at(0)
+        return solutions_features(Phi, np.arange(n), given, Y, machine, np.array([s])).at(0)
     if s == 0:
         spectrum = spectrum_of_features(Phi, given, machine, s)
         path = RidgePath(spectrum, Y, machine)

@@ -23,6 +23,7 @@ from scipy import sparse
 
 from skmargin._core import _ext
 
+from ..kernels.gram import row_blocks
 from .linear_system import EIGENVALUE_DIGITS, Machine, Solution, dense, scale_rows
 
 
@@ -61,25 +62,39 @@ def solutions_kernel(
 
 
 def solutions_features(
-    Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
+    Phi: Any, rows: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
 ) -> Solutions:
-    """Solutions for several positive strengths on explicit features, dense or sparse."""
-    n, N = Phi.shape
+    """Solutions for several positive strengths on some rows of explicit features, dense or sparse.
+
+    The other arguments are of these rows.  Where A'A is used the rows are read block by block, never copied.
+    """
+    n, N = len(rows), Phi.shape[1]
     root = np.sqrt(machine.weights(weight))
-    A = scale_rows(Phi, root)
     x, rest = _vectors(root, Y, machine)
-    numbers = A.data if sparse.issparse(A) else A.ravel()
-    if strengths.min() < EIGENVALUE_DIGITS * (numbers @ numbers):  # at least the largest eigenvalue
-        found = _ext.ridge_bidiagonal(np.ascontiguousarray(dense(A)), x, rest, strengths, *_bias(machine))
+    blocks = list(row_blocks(n, N))
+    size = sum(_square_sum(scale_rows(Phi[rows[b]], root[b])) for b in blocks)  # at least the largest eigenvalue
+    if strengths.min() < EIGENVALUE_DIGITS * size:
+        A = np.ascontiguousarray(dense(scale_rows(Phi[rows], root)))
+        found = _ext.ridge_bidiagonal(A, x, rest, strengths, *_bias(machine))
     elif n >= N:
-        M, right = np.ascontiguousarray(dense(A.T @ A)), np.ascontiguousarray((A.T @ x.T).T)
+        M, right = np.zeros((N, N)), np.zeros((len(x), N))
+        for b in blocks:
+            A = scale_rows(Phi[rows[b]], root[b])
+            M += dense(A.T @ A)
+            right += np.asarray(A.T @ x[:, b].T).T
         found = _ext.ridge_symmetric(M, right, x @ x.T, strengths, "normal", 1.0, *_bias(machine))
     else:
+        A = scale_rows(Phi[rows], root)
         M = np.ascontiguousarray(dense(A @ A.T))
         u, *others = _ext.ridge_symmetric(M, x, rest, strengths, "shifted", 1.0, *_bias(machine))
         found = (np.asarray(A.T @ u.reshape(-1, n).T).T.reshape(*u.shape[:2], N), *others)
     found = Solutions(*found)
     return found._replace(solved=found.solved.astype(bool))
+
+
+def _square_sum(A: Any) -> float:
+    numbers = A.data if sparse.issparse(A) else A.ravel()
+    return float(numbers @ numbers)
 
 
 def _vectors(root: np.ndarray, Y: np.ndarray, machine: Machine) -> tuple[np.ndarray, np.ndarray]:
