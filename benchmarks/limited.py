@@ -30,6 +30,7 @@ def limited(work: Callable[[], Any], limit: float | None, cpu: bool = False) -> 
             process.join()
             return None, spent
     result = receive.recv()
+    os.killpg(process.pid, signal.SIGKILL)  # it would wait minutes for idle workers of its own
     process.join()
     return result
 

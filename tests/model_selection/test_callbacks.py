@@ -1,7 +1,11 @@
 """Progress through the callbacks of scikit-learn 1.9."""
 
+import re
+
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skmargin import (
     LSSVC,
@@ -16,7 +20,10 @@ from skmargin import (
     ULDMClassifier,
     WestonWatkinsSVC,
 )
-from skmargin.model_selection import MarginSearchCV
+from skmargin.estimators import _base
+from skmargin.estimators._base import STEPS
+from skmargin.model_selection import MarginSearchCV, margin_path
+from skmargin.solvers.progress import counted, listening, part, tell, tell_gap
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
 
@@ -86,13 +93,85 @@ def test_search_tells_of_every_fit(estimator, n_jobs):
 def test_fits_of_several_machines_tell_of_each(estimator, n_jobs):
     recorder = Recorder()
     estimator.set_params(n_jobs=n_jobs).set_callbacks(recorder).fit(X, Y)
-    assert [name for _, name in recorder.begun].count("machine") == 3
-    assert [name for _, name in recorder.ended][-2:] == ["machines", "fit"]
+    assert [name for _, name in recorder.ended] == ["step"] * STEPS + ["fit"]
     assert sorted(recorder.begun) == sorted(recorder.ended)
-    assert not hasattr(estimator, "_progress")
     within = Recorder()  # as a part of another task
     MarginSearchCV(type(estimator)(n_jobs=n_jobs), {"gamma": [0.1, 1.0]}, cv=2).set_callbacks(within).fit(X, Y)
-    assert [name for _, name in within.ended].count("machine") == (2 * 2 + 1) * 3
+    assert [name for _, name in within.ended].count("step") == (2 * 2 + 1) * STEPS
+
+
+@pytest.fixture(scope="module")
+def slow():
+    """Rows on which a fit passes several checkpoints of the core."""
+    return make_classification(2000, 100, n_informative=60, n_classes=6, flip_y=0.3, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        CrammerSingerSVC(C=10, tol=1e-6),
+        WestonWatkinsSVC(C=10, tol=1e-6),
+        CrammerSingerSVC(kernel="rbf", C=10, tol=1e-5),
+        MultiMarginSVC(C=10, tol=1e-6),
+        MultiMarginSVC(solver="svrg", C=0.01),
+        LpNormSVC(C=10, tol=1e-5),
+        ODMClassifier(C=1e4, tol=1e-5),
+        M3SVC(tol=1e-6),
+        SemiSupervisedMarginSVC(),
+        ULDMClassifier(alpha=[1e-4, 1e-2], gamma=[0.01, 0.1], cv=2),
+    ],
+    ids=lambda e: f"{type(e).__name__}-{getattr(e, 'kernel', '')}-{getattr(e, 'solver', '')}",
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_long_fit_tells_how_far_it_is_from_inside(estimator, slow):
+    rows, labels = slow
+    labels = labels.copy()
+    if isinstance(estimator, SemiSupervisedMarginSVC):
+        labels[::2] = -1
+    recorder = Recorder()
+    estimator.set_callbacks(recorder).fit(rows, labels)
+    steps = [name for _, name in recorder.ended].count("step")
+    assert 2 <= steps <= STEPS
+    assert recorder.begun[0][1] == "fit" and sorted(recorder.begun) == sorted(recorder.ended)
+
+
+def test_shares_of_parts():
+    heard = []
+    with listening(heard.append):
+        tell_gap(1e-2, 1e-4)
+        with part(0.5, 1.0):
+            tell(0.5)
+            with part(0, 0):
+                tell(1.0)
+        assert [counted(lambda item: 2 * item, 2)(item) for item in (1, 2)] == [2, 4]
+        with listening(None):
+            tell(1.0)
+    tell(1.0)
+    assert heard == [0.5, 0.75, 0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    "estimator", [CrammerSingerSVC(), LSSVC(), make_pipeline(StandardScaler(), CrammerSingerSVC())]
+)
+def test_paths_tell_of_every_value(estimator):
+    recorder = Recorder()
+    classifier = estimator[-1] if hasattr(estimator, "steps") else estimator
+    classifier.set_callbacks(recorder)
+    name = "crammersingersvc__C" if hasattr(estimator, "steps") else "C"
+    models = margin_path(estimator, X, Y, name, [0.1, 1.0, 10.0])
+    tasks = [task for task in recorder.ended if task[1] in ("value", "fit")]
+    assert len(tasks) == 3 + 1 and tasks[-1] == ("_Values", "fit")
+    assert sorted(recorder.begun) == sorted(recorder.ended)
+    assert not any(hasattr(model, "_skl_callbacks") for model in models)
+
+
+def test_verbose_says_how_far_a_fit_and_a_path_are(capsys, monkeypatch, slow):
+    monkeypatch.setattr(_base, "SECONDS", 0.0)
+    rows, labels = slow
+    margin_path(CrammerSingerSVC(tol=1e-5, verbose=1), rows, labels, "C", [1.0, 10.0])
+    said = capsys.readouterr().out
+    assert "[margin_path] 2/2 values: C=10.0" in said
+    assert re.search(r"\[CrammerSingerSVC\] \d+% of the way, \d+ s", said)
 
 
 def test_progress_bar(capsys):

@@ -37,6 +37,7 @@ from skmargin import (
 )
 from skmargin.model_selection import MarginSearchCV, default_grid
 from skmargin.model_selection._folds import windows
+from skmargin.solvers.lent import Lent, form_of, lending
 
 X, Y = load_iris(return_X_y=True)
 X = MinMaxScaler().fit_transform(X)
@@ -50,6 +51,8 @@ SEARCHES = {
     "top-k": (TopKSVC(fit_intercept=False, tol=1e-6), {"C": [0.1, 1.0], "k": [1, 2]}),
     "lp-norm": (LpNormSVC(tol=1e-5), {"C": [1.0, 10.0], "p": [1.5, 2.0]}),
     "multi-margin": (MultiMarginSVC(tol=1e-5), {"C": [0.1, 1.0]}),
+    "multi-margin-svrg": (MultiMarginSVC(solver="svrg", tol=1e-2, random_state=0), {"C": [0.1, 1.0, 10.0]}),
+    "m3-adam": (M3SVC(solver="adam", tol=0.5, random_state=0), {"alpha": [1e-2, 1e-1]}),
     "m3": (M3SVC(tol=1e-5), {"alpha": [1e-2, 1e-1], "p": [2, 4]}),
     "m3-poly": (M3SVC(kernel="poly", tol=1e-5), {"alpha": [1e-2, 1e-1]}),
     "uldm": (ULDMClassifier(), {"alpha": [1e-10, 1e-4, 1e-1], "gamma": [0.5, 2.0]}),
@@ -181,7 +184,7 @@ def test_fits_that_fail():
 def test_folds_on_threads_are_views_of_one_array(container):
     rows = container(np.arange(40.0).reshape(20, 2) % 7)
     splits = list(KFold(3, shuffle=True, random_state=0).split(rows))
-    new_splits, parts = windows(rows, splits)
+    new_splits, parts, _ = windows(rows, splits)
     dense = rows.toarray() if sparse.issparse(rows) else rows
     for (train, test), (new_train, new_test), part in zip(splits, new_splits, parts, strict=True):
         assert set(train) == set(new_train) and set(test) == set(new_test) and len(train) == len(new_train)
@@ -194,19 +197,45 @@ def test_folds_on_threads_are_views_of_one_array(container):
     assert windows(rows, [(np.arange(4), np.arange(5, 20)), (np.arange(5, 20), np.arange(5))]) is None
 
 
-def test_memory_does_not_grow_with_the_threads_by_the_rows():
-    rows = np.random.default_rng(0).random((500, 2000), dtype=np.float32)
+@pytest.mark.parametrize(
+    ("estimator", "density", "dtype"),
+    [
+        (CrammerSingerSVC(), 1.0, np.float32),
+        (CrammerSingerSVC(), 1.0, np.float64),  # solved in single precision
+        (WestonWatkinsSVC(), 0.1, np.float64),  # and as sparse rows
+        (MultiMarginSVC(), 1.0, np.float64),  # and with one more column
+    ],
+)
+def test_memory_does_not_grow_with_the_threads_by_the_rows(estimator, density, dtype):
+    rng = np.random.default_rng(0)
+    rows = rng.random((500, 2000), dtype=np.float32).astype(dtype)
+    rows[rng.random(rows.shape) >= density] = 0
     labels = np.arange(500) % 3
     peaks = []
     for n_jobs in (2, 5):
-        search = MarginSearchCV(CrammerSingerSVC(), {"C": [1e-4, 1e-3]}, cv=5, n_jobs=n_jobs, refit=False)
+        search = MarginSearchCV(estimator, {"C": [1e-4, 1e-3]}, cv=5, n_jobs=n_jobs, refit=False)
         tracemalloc.start()
         try:
             search.fit(rows, labels)
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()
-    assert peaks[1] - peaks[0] < 0.5 * rows.nbytes
+    assert peaks[1] - peaks[0] < 0.5 * density * rows.nbytes
+
+
+def test_lent_rows():
+    rows = np.arange(40.0).reshape(20, 2)
+    single = lambda whole: whole.astype(np.float32)  # noqa: E731
+    lent = Lent(rows)
+    with lending(lent):
+        first, second = form_of(rows[3:9], "f", single), form_of(rows[5:20], "f", single)
+        assert np.shares_memory(first, second) and first.dtype == np.float32
+        assert_array_equal(first, rows[3:9])
+        assert_array_equal(form_of(first[1:3], "wide", lambda r: np.hstack([r, r])), np.hstack([rows[4:6]] * 2))
+        for other in (rows[::2], rows[:, :1], rows[3:9].copy()):  # no windows
+            assert not np.shares_memory(form_of(other, "f", single), first)
+            assert_array_equal(form_of(other, "f", single), other)
+    assert not np.shares_memory(form_of(rows[3:9], "f", single), first)
 
 
 def test_first_steps_are_fitted_once_a_fold():

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import linalg
+from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skmargin.solvers.linear_system import Machine, RidgePath, spectrum_of_kernel
-from skmargin.solvers.tridiagonal import solutions_kernel
+from skmargin.solvers.tridiagonal import solutions_features, solutions_kernel
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -43,7 +43,10 @@ def direct(K, weight, y, machine, s):
 )
 def test_equals_the_stationarity_equations(machine, weight):
     K = rbf_kernel(X, gamma=1.0)
-    for s, solution in zip(STRENGTHS, solutions_kernel(K.copy(), weight, Y, machine, STRENGTHS), strict=True):
+    found = solutions_kernel(K.copy(), weight, Y, machine, STRENGTHS)
+    assert found.solved.all()
+    for number, s in enumerate(STRENGTHS):
+        solution = found.at(number)
         for column in range(2):
             scores, residual = direct(K, weight, Y[:, column], machine, s)
             assert_allclose(K @ solution.coef[:, column] + solution.intercept[column], scores, atol=1e-7)
@@ -55,7 +58,11 @@ def test_smallest_strengths_keep_the_digits_of_the_eigenvalues(gamma):
     machine, K = Machine("coefficients", "penalised", True), rbf_kernel(X, gamma=gamma)
     path = RidgePath(spectrum_of_kernel(K.copy(), WEIGHT, machine), Y, machine)
     strengths = np.array([1e-12, 1e-10])
-    for s, solution in zip(strengths, solutions_kernel(K.copy(), WEIGHT, Y, machine, strengths), strict=True):
+    K[np.tril_indices(60, -1)] = np.nan  # is not read
+    found = solutions_kernel(K.copy(), WEIGHT, Y, machine, strengths)
+    K = rbf_kernel(X, gamma=gamma)
+    for number, s in enumerate(strengths):
+        solution = found.at(number)
         scores = K @ solution.coef + solution.intercept
         other = path.solution(s)
         assert_allclose(scores, K @ other.coef + other.intercept, atol=1e-7)
@@ -63,8 +70,37 @@ def test_smallest_strengths_keep_the_digits_of_the_eigenvalues(gamma):
 
 def test_strengths_that_are_too_small_are_left_to_others():
     machine, K = Machine("kernel", "free", False), rbf_kernel(X, gamma=1.0)
-    first, second = solutions_kernel(K.copy(), np.ones(60), Y, machine, np.array([1e-16, 1.0]))
-    assert first is None and second is not None
-    assert solutions_kernel(K.copy(), np.ones(60), Y, machine, np.array([1e-16])) == [None]
-    indefinite = K - 0.5 * np.eye(60)
-    assert solutions_kernel(indefinite, np.ones(60), Y, machine, np.array([0.1])) == [None]
+    found = solutions_kernel(K.copy(), np.ones(60), Y, machine, np.array([1e-16, 1.0]))
+    assert found.solved.tolist() == [False, True]
+    assert not solutions_kernel(K - 0.5 * np.eye(60), np.ones(60), Y, machine, np.array([0.1])).solved.any()
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("shape", [(60, 7), (60, 60), (20, 60), (5, 1), (1, 5)])
+@pytest.mark.parametrize("smallest", [1e-12, 1e-3])  # A itself, and its smaller square
+@pytest.mark.parametrize("bias", ["penalised", "free", "none"])
+def test_features_equal_least_squares_on_stacked_rows(bias, smallest, shape, container):
+    n, N = shape
+    Phi = np.random.default_rng(n).normal(size=shape)
+    weight, y = WEIGHT[:n], Y[:n]
+    machine = Machine("coefficients", bias, normalised=True)
+    strengths = np.array([1e-2, smallest])
+    mixed = RNG.permutation(2 * n)
+    twice = np.vstack([Phi, np.full_like(Phi, 7.0)])[mixed]  # among other rows
+    rows = np.argsort(mixed)[:n]
+    found = solutions_features(container(twice), rows, weight, y, machine, strengths)
+    assert found.solved.all()
+    p = np.sqrt(weight / weight.sum())
+    Z = np.column_stack([p[:, None] * Phi] + ([p] if bias != "none" else []))
+    for number, s in enumerate(strengths):
+        penalty = np.sqrt(s) * np.eye(Z.shape[1])
+        if bias == "free":
+            penalty[N, N] = 0
+        stacked = np.vstack([Z, penalty])
+        target = np.vstack([p[:, None] * y, np.zeros((Z.shape[1], 2))])
+        r = linalg.lstsq(stacked, target)[0]
+        solution = found.at(number)
+        scale = 1e-6 * (1 + np.abs(r).max())
+        assert_allclose(solution.coef, r[:N], atol=scale)
+        assert_allclose(solution.intercept, r[N] if bias != "none" else 0, atol=scale)
+        assert_allclose(solution.residual, ((target - stacked @ r) ** 2).sum(axis=0), rtol=1e-5, atol=1e-12)

@@ -24,12 +24,21 @@ nb::object to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape
     return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape, owner));
 }
 
+// The address of a routine that SciPy publishes (blas.hpp).
+template <class F>
+void load(F& function, const char* module, const char* name) {
+    nb::object capsule = nb::module_::import_(module).attr("__pyx_capi__")[name];
+    void* address = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
+    if (address == nullptr) throw nb::python_error();
+    function = reinterpret_cast<F>(address);
+}
+
 // Ctrl-C: signal handlers only run when the interpreter lock is held, and only in the main thread.  Other threads are
 // stopped by an exception sent to them (PyThreadState_SetAsyncExc), which is raised where Python code runs.
-inline void ask_python() {
+inline void ask_python(double share) {
     nb::gil_scoped_acquire lock;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    nb::module_::import_("skmargin._core").attr("checkpoint")();
+    nb::module_::import_("skmargin._core").attr("checkpoint")(share);
 }
 
 // The fixed rivals of the band loss, one for each sample; none with mu = 0.

@@ -126,14 +126,6 @@ nb::dict newton_band(Matrix<double> X, Vector<int32_t> y, Vector<double> cap, in
     return solve(task, [&](double* cap) { return BandLoss(cap, mu, theta, rival.data(), y.data()); });
 }
 
-template <class F>
-void load(F& function, const char* module, const char* name) {
-    nb::object capsule = nb::module_::import_(module).attr("__pyx_capi__")[name];
-    void* address = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
-    if (address == nullptr) throw nb::python_error();
-    function = reinterpret_cast<F>(address);
-}
-
 }  // namespace
 
 void bind_newton(nb::module_& m) {

@@ -16,6 +16,7 @@ void bind_kernel(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_newton(nb::module_& m);
 void bind_lp(nb::module_& m);
+void bind_ridge(nb::module_& m);
 void bind_svrg(nb::module_& m);
 
 namespace skm {
@@ -50,5 +51,6 @@ NB_MODULE(_ext, m) {
     bind_linear(m);
     bind_newton(m);
     bind_lp(m);
+    bind_ridge(m);
     bind_svrg(m);
 }

@@ -1,9 +1,10 @@
 // BLAS and LAPACK, borrowed from SciPy at run time: nothing is linked, and the wheel carries no second BLAS.
 //
-// SciPy publishes the addresses in scipy.linalg.cython_blas and cython_lapack (`__pyx_capi__`); bind_newton.cpp fills
-// the table once, when the module is imported.  Column-major, 32-bit sizes.  Callers pin BLAS to one thread
-// (threadpoolctl): its threads spin on products as small as ours.
+// SciPy publishes the addresses in scipy.linalg.cython_blas and cython_lapack (`__pyx_capi__`); bind_newton.cpp and
+// bind_ridge.cpp fill the table once, when the module is imported.  Column-major, 32-bit sizes.  Callers pin BLAS to
+// one thread (threadpoolctl): its threads spin on products as small as ours.
 #pragma once
+#include <complex>
 
 namespace skm {
 
@@ -18,6 +19,27 @@ struct Blas {
     void (*potrf)(const char* uplo, const int* n, double* A, const int* lda, int* info) = nullptr;
     void (*potrs)(const char* uplo, const int* n, const int* nrhs, const double* A, const int* lda, double* B,
                   const int* ldb, int* info) = nullptr;
+    // Condensed forms, their orthogonal factors, and systems with a tridiagonal matrix (ridge_path.hpp).
+    void (*sytrd)(const char* uplo, const int* n, double* A, const int* lda, double* d, double* e, double* tau,
+                  double* work, const int* lwork, int* info) = nullptr;
+    void (*ormtr)(const char* side, const char* uplo, const char* trans, const int* m, const int* n, const double* A,
+                  const int* lda, const double* tau, double* C, const int* ldc, double* work, const int* lwork,
+                  int* info) = nullptr;
+    using Factor = void (*)(const int* m, const int* n, double* A, const int* lda, double* tau, double* work,
+                            const int* lwork, int* info);
+    using Apply = void (*)(const char* side, const char* trans, const int* m, const int* n, const int* k,
+                           const double* A, const int* lda, const double* tau, double* C, const int* ldc, double* work,
+                           const int* lwork, int* info);
+    Factor geqrf = nullptr, gelqf = nullptr;
+    Apply ormqr = nullptr, ormlq = nullptr;
+    void (*gebrd)(const int* m, const int* n, double* A, const int* lda, double* d, double* e, double* tauq,
+                  double* taup, double* work, const int* lwork, int* info) = nullptr;
+    void (*ormbr)(const char* vect, const char* side, const char* trans, const int* m, const int* n, const int* k,
+                  const double* A, const int* lda, const double* tau, double* C, const int* ldc, double* work,
+                  const int* lwork, int* info) = nullptr;
+    void (*ptsv)(const int* n, const int* nrhs, double* d, double* e, double* B, const int* ldb, int* info) = nullptr;
+    void (*zgtsv)(const int* n, const int* nrhs, std::complex<double>* dl, std::complex<double>* d,
+                  std::complex<double>* du, std::complex<double>* B, const int* ldb, int* info) = nullptr;
 };
 
 inline Blas blas;  // read-only after the import

@@ -183,6 +183,7 @@ class BlockAscent {
                 break;
             }
             const double running = pass();
+            poll.reached(running / primal, limits.tol);
             between();
             const int64_t since = passes_ - last_check;
             const double spent = work_ - work_checked_;

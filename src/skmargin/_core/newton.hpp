@@ -367,6 +367,7 @@ class Newton {
                 wider = 5;
             }
             certify();
+            poll_.reached(gap / objective, tol);
             if (gap <= goal(tol)) {
                 refresh();  // V_ without the rounding of many small changes
                 certify();

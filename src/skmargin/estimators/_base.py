@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial, wraps
-from threading import Lock
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +17,18 @@ from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..solvers.progress import listening
+
 try:
     from sklearn.callback import CallbackSupportMixin
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nothing to support."""
+
+
+STEPS = 20  # of the progress of a fit
+SECONDS = 1.0  # between two lines that say how far it is
 
 
 class Problem(NamedTuple):
@@ -43,20 +49,40 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def fit(self: Any, X: Any, y: Any = None, *args: Any, **metadata: Any) -> Any:
-        if not hasattr(self, "_init_callback_context"):
-            return method(self, X, y, *args, **metadata)
-        about = {"estimator": self, "X": X, "y": y, "metadata": metadata or None}
-        context = self._init_callback_context(max_subtasks=self._n_stages)
-        context.call_on_fit_task_begin(**about)
-        self._progress = context
-        try:
+        context, about = None, {"estimator": self, "X": X, "y": y, "metadata": metadata or None}
+        if hasattr(self, "_init_callback_context"):
+            context = self._init_callback_context(max_subtasks=STEPS)
+            context.call_on_fit_task_begin(**about)
+        told = context is not None and getattr(self, "_skl_callbacks", None)
+        with listening(Progress(self, context if told else None) if told or getattr(self, "verbose", 0) else None):
             method(self, X, y, *args, **metadata)
-        finally:
-            del self._progress
-        context.call_on_fit_task_end(**about, reconstruction_attributes={})
+        if context is not None:
+            context.call_on_fit_task_end(**about, reconstruction_attributes={})
         return self
 
     return _fit_context(prefer_skip_nested_validation=True)(fit)
+
+
+class Progress:
+    """Hears how far a fit is: each of `STEPS` steps is a task for the callbacks, and a line where a fit takes long."""
+
+    def __init__(self, estimator: Any, context: Any) -> None:
+        self.estimator, self.context, self.done = estimator, context, 0
+        self.start = self.said = time.perf_counter()
+
+    def __call__(self, share: float) -> None:
+        """Hear that this share of the fit is done."""
+        before, self.done = self.done, max(self.done, min(STEPS, int(STEPS * share)))
+        if self.done == before:
+            return
+        if self.context is not None:
+            for _ in range(before, self.done):
+                step = self.context.subcontext(task_name="step").call_on_fit_task_begin(estimator=self.estimator)
+                step.call_on_fit_task_end(estimator=self.estimator)
+        now = time.perf_counter()
+        if getattr(self.estimator, "verbose", 0) and now - self.said > SECONDS:
+            self.said = now
+            print(f"[{type(self.estimator).__name__}] {self.done / STEPS:.0%} of the way, {now - self.start:.0f} s")
 
 
 class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -66,29 +92,10 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """
 
     _accept_sparse: Any = "csr"
-    _n_stages = 0  # 1 where a fit tells callbacks of its steps (`_tell_of`)
 
-    def _tell_of(self, work: Callable[[Any], Any], items: list[Any], name: str) -> list[Callable[[], Any]]:
-        """``work(item)`` of each item as a function that tells the callbacks of its begin and end."""
-        if not getattr(self, "_skl_callbacks", None) or not hasattr(self, "_progress"):
-            return [partial(work, item) for item in items]
-        stage = self._progress.subcontext(task_name=f"{name}s", max_subtasks=len(items), sequential_subtasks=False)
-        stage.call_on_fit_task_begin(estimator=self)
-        left = len(items)
-        lock = Lock()
-
-        def told(item: Any, context: Any) -> Any:
-            nonlocal left
-            context.call_on_fit_task_begin(estimator=self)
-            result = work(item)
-            with lock:
-                context.call_on_fit_task_end(estimator=self)
-                left -= 1
-                if left == 0:
-                    stage.call_on_fit_task_end(estimator=self)
-            return result
-
-        return [partial(told, item, stage.subcontext(task_name=name, task_id=t)) for t, item in enumerate(items)]
+    def _is_exact(self) -> bool:
+        """Whether a fit ends at the same solution, to its tolerance, from every start."""
+        return True
 
     def _check_problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         """Check and encode the training data; set ``classes_`` and ``n_features_in_``."""

@@ -23,6 +23,7 @@ from ..solvers.primal import PrimalState, minimise
 from ..solvers.primal_adam import AdamState, adam_epoch
 from ..solvers.primal_factor import GramFactor, factorise
 from ..solvers.primal_objective import PrimalObjective, one_blas_thread
+from ..solvers.progress import tell
 from ._base import LinearScores, MarginClassifier, Problem, fitting
 
 _ADAM_CHECK = 10  # epochs between two certificates of Adam
@@ -324,6 +325,9 @@ class M3SVC(LinearScores, MarginClassifier):
             "batch_size": self.batch_size,
         }
 
+    def _is_exact(self) -> bool:
+        return bool(self.solver != "adam")
+
     def _fit_adam(self, objective: PrimalObjective, theta: np.ndarray | None) -> PrimalState:
         rng = check_random_state(self.random_state)
         theta = np.zeros(objective.shape, objective.rows.dtype) if theta is None else theta
@@ -346,6 +350,7 @@ class M3SVC(LinearScores, MarginClassifier):
             if epoch % _ADAM_CHECK == 0 or epoch == self.max_iter:
                 point = smooth.point(objective.centred(adam.theta))
                 state = PrimalState(point.theta, smooth.certificate(point, objective), 0.0, epoch)
+                tell(epoch / self.max_iter)
                 if self.verbose:
                     print(f"epoch {epoch}: objective {state.certificate.primal:.6g}, gap {state.gap:.2e}")
                 if state.gap <= self.tol:

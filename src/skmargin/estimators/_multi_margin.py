@@ -95,6 +95,9 @@ class MultiMarginSVC(DualMachine):
         )  # fmt: skip
         self.solver = solver
 
+    def _is_exact(self) -> bool:
+        return self.solver != "svrg"
+
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "sum", n_classes - 1
 

@@ -16,6 +16,7 @@ from ..kernels.basis import METHODS as BASES
 from ..kernels.basis import basis_rows
 from ..kernels.gram import KERNELS, gram, resolve_gamma, row_blocks
 from ..solvers.pairwise import METHODS, Duel, combine, duels, n_machines, over_threads
+from ..solvers.progress import counted
 from ..solvers.sources import Features, KernelBlocks, Source
 from ._base import MarginClassifier, Problem
 
@@ -23,7 +24,7 @@ LARGEST_DIRECT = 6000  # rows of one two-class problem up to which all of them a
 
 
 class Prepared(NamedTuple):
-    """Training data with the rows sorted by class, and what the two-class machines are fitted on."""
+    """Training data, for kernels with the rows sorted by class, and what the two-class machines are fitted on."""
 
     problem: Problem
     gamma: float
@@ -36,7 +37,6 @@ class PairwiseMachines(MarginClassifier):
     """Base of the classifiers made of two-class machines ``f(x) = sum_j a_j K(x, z_j) + b`` or ``w'x + b``."""
 
     _model_state = ("_fitted_rows",)
-    _n_stages = 1
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(KERNELS)), callable],
@@ -58,12 +58,14 @@ class PairwiseMachines(MarginClassifier):
     # -- training data ------------------------------------------------------------------------------------------------
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, penalty: str) -> Prepared:
-        """Check the data, sort the rows by class, resolve the width, and choose the basis."""
+        """Check the data, sort the rows by class (kernels), resolve the width, and choose the basis."""
         problem = self._check_problem(X, y, sample_weight)
         X = problem.X
         if self.kernel == "precomputed":
             X = self._square(X, problem.kept)
         order = np.argsort(problem.y, kind="stable")
+        if self.kernel == "linear":
+            order = np.arange(len(problem.y))  # its coefficients are not of rows: no copy of X
         if (np.diff(order) < 0).any():
             X = X[order[:, None], order] if self.kernel == "precomputed" else X[order]
         problem = Problem(X, problem.y[order], problem.weight[order], problem.n_classes, problem.kept[order])
@@ -141,7 +143,7 @@ class PairwiseMachines(MarginClassifier):
 
     def _of_all_duels(self, work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
         """``work`` of each duel, on threads."""
-        return over_threads(lambda told: told(), self._tell_of(work, items, "machine"), self.n_jobs)
+        return over_threads(counted(work, len(items)), items, self.n_jobs)
 
     # -- the fitted machines ------------------------------------------------------------------------------------------
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from copy import copy
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -16,11 +15,11 @@ from sklearn.utils.validation import _num_samples
 
 from ..kernels.gram import base_matrix, kernel_from_base
 from ..solvers.linear_system import Machine, Solution, scale
-from ..solvers.pairwise import Duel, over_threads
+from ..solvers.pairwise import Duel
+from ..solvers.progress import part
 from ..solvers.ridge_direct import (
     iterate_features,
     iterate_kernel,
-    solutions_features,
     solve_features,
     solve_kernel,
 )
@@ -32,12 +31,10 @@ from ..solvers.ridge_search import (
     iterated_accuracy,
     screened_search,
 )
-from ..solvers.sources import Features, KernelBlocks, Source, submatrix
-from ..solvers.tridiagonal import solutions_kernel
+from ..solvers.sources import Features, Source, submatrix
 from ._pairwise import PairwiseMachines, Prepared
 
 SMALL = 1000  # rows up to which the whole grid is evaluated in double precision: cheap anyway
-BaseBlock = Callable[[np.ndarray, np.ndarray], np.ndarray]
 SHARED = ("rbf", "laplacian", "poly", "sigmoid")  # kernels whose widths share a matrix
 
 
@@ -69,7 +66,8 @@ class RidgeMachines(PairwiseMachines):
         if hasattr(self, "cv_scores_"):
             del self.cv_scores_  # of an earlier fit
         if np.ndim(self.gamma) or len(strengths) > 1:
-            prepared, chosen = self._select(prepared, machine, strengths, n_given)
+            with part(0, 0.9):
+                prepared, chosen = self._select(prepared, machine, strengths, n_given)
         s = float(strengths[chosen])
         weight = prepared.problem.weight
 
@@ -93,73 +91,6 @@ class RidgeMachines(PairwiseMachines):
         if reached > 0:
             self._warn_not_converged(reached, "relative gradient")
         return self
-
-    def _fit_path(
-        self, X: Any, y: Any, sample_weight: Any, values: Iterable[Any], base: BaseBlock | None = None
-    ) -> Callable[[Any], Any]:
-        """Fits for several values of the strength from one factorisation of each duel: a function of the value.
-
-        ``base(rows, columns)`` gives blocks of the matrix that the kernels of all widths share, where it is there.
-        """
-        models = {value: self._with_strength(value) for value in values}
-        number: dict[Any, int] = {}  # of the values that the path gives; 0 and what is not allowed are left to `fit`
-        strengths: list[float] = []
-        for value, model in models.items():
-            if value > 0 and np.isfinite(value):
-                number[value] = len(strengths)
-                strengths.append(float(model._strengths()[0]))
-
-        def alone(value: Any) -> Any:
-            return models[value].fit(X, y, sample_weight)
-
-        if not strengths or np.ndim(self.gamma):
-            return alone
-        models[next(iter(number))]._validate_params()
-        machine = self._machine()
-        prepared = self._prepare(X, y, sample_weight, machine.penalty)
-        if prepared.iterative:
-            return alone
-        if base is not None and isinstance(prepared.source, KernelBlocks):
-            prepared = prepared._replace(source=self._blocks_of_base(base, prepared))
-        weight, source, positive = prepared.problem.weight, prepared.source, np.array(strengths)
-
-        def work(duel: Duel) -> Sequence[Solution | None]:
-            task = (weight[duel.rows], duel.Y, machine, positive)
-            if isinstance(source, Features):
-                return solutions_features(source.rows(duel.rows), *task)
-            return solutions_kernel(source.square(duel.rows), *task)
-
-        solutions = over_threads(work, prepared.duels, self.n_jobs)
-
-        def fitted(value: Any) -> Any:
-            found = [of_duel[number[value]] for of_duel in solutions] if value in number else [None]
-            solved = [(solution, 1, 0.0) for solution in found if solution is not None]
-            if len(solved) < len(found):
-                return alone(value)
-            return self._with_strength(value)._publish_solutions(prepared, machine, solved, 0)
-
-        return fitted
-
-    def _with_strength(self, value: Any) -> Any:
-        model = copy(self)
-        setattr(model, self._strength_name, value)
-        return model
-
-    def _blocks_of_base(self, base: BaseBlock, prepared: Prepared) -> KernelBlocks:
-        given = prepared.problem.kept  # positions of the sorted rows in the rows given
-
-        def block(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-            part = base(given[rows], given[columns])
-            return kernel_from_base(part, self.kernel, prepared.gamma, self.degree, self.coef0, out=part)
-
-        return KernelBlocks(block)
-
-    def _on_kernel_rows(self) -> Any:
-        """The same fitted machines for rows that hold the kernel with the rows of ``support_``, in that order."""
-        model = copy(self)
-        model.kernel, model.n_features_in_, model.support_ = "precomputed", len(self.support_), None
-        model.__dict__.pop("feature_names_in_", None)
-        return model
 
     def _solve(
         self, source: Source, duel: Duel, weight: np.ndarray, machine: Machine, s: float, iterative: bool

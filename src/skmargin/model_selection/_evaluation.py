@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from traceback import format_exc
 from typing import Any
 
@@ -15,9 +16,10 @@ from sklearn.model_selection._validation import _score
 from sklearn.utils.validation import _num_samples
 
 from ..estimators._base import MarginClassifier
+from ..solvers.lent import lending
 from ._chains import Chain, key_of, prefix_of
-from ._folds import Fold, Rows, shares_gram
-from ._path import WarmPath
+from ._folds import Fold, Rows, checked, shares_gram
+from ._path import WarmPath, told
 from ._pipelines import is_split
 
 
@@ -65,11 +67,12 @@ class Evaluation:
             values = [self.candidates[c][chain.parameter] if chain.parameter else None for c in chain.candidates]
             path = WarmPath(classifier, parameter, values)
             made: dict[str, Any] = {}
-            for candidate, value in zip(chain.candidates, values, strict=True):
-                result = self._fit_and_score(
-                    template, front, path, value, fold, made, self._context(candidate, fold_number)
-                )
-                self.results[candidate][fold_number] = result
+            with lending(fold.lent):
+                for candidate, value in zip(chain.candidates, values, strict=True):
+                    result = self._fit_and_score(
+                        template, front, path, value, fold, made, self._context(candidate, fold_number)
+                    )
+                    self.results[candidate][fold_number] = result
         finally:
             fold.leave()
         if self.search.verbose:
@@ -80,7 +83,7 @@ class Evaluation:
     ) -> dict[str, Any]:
         result: dict[str, Any] = {"fit_error": None, "n_test_samples": _num_samples(fold.X_test)}
         start = time.perf_counter()
-        with self._reported(context, path, fold):
+        with told(context, path, self._about(fold)):
             try:
                 rows = fold.rows() if front is None else fold.rows_behind(template, front)
                 model, rows = self._fit(path, value, rows, fold, made)
@@ -104,10 +107,10 @@ class Evaluation:
         if "shares" not in made:
             n_rows = _num_samples(rows.train) + _num_samples(rows.test)
             made["shares"] = self.shares and len(self.candidates) > 1 and shares_gram(path.classifier, n_rows)
+        if path.closed_form and self.shares:
+            return self._fit_closed_form(path, value, rows, fold, made)
         if not made["shares"]:
             return path.fit(value, rows.train, fold.y_train, rows.fit_params), rows
-        if path.closed_form:
-            return self._fit_closed_form(path, value, rows, fold, made)
         if path.parameter == "gamma":
             path.classifier.set_params(gamma=value, kernel=made.setdefault("kernel", path.classifier.kernel))
             made.pop("gram", None)
@@ -120,20 +123,24 @@ class Evaluation:
     def _fit_closed_form(
         self, path: WarmPath, value: Any, rows: Rows, fold: Fold, made: dict[str, Any]
     ) -> tuple[Any, Rows]:
-        """The machines of least squares take the blocks they need from the matrix that all kernels share."""
-        if "base" not in made:
-            made["base"] = fold.base(path.classifier, rows)
-        base = made["base"]
-        model = path.fit(value, rows.train, fold.y_train, rows.fit_params, base.block)
-        if model.basis_indices_ is not None:  # scores need few kernel values
-            return model, rows
-        if "gram" not in made:
-            test = base.kernel(model, model.gamma_, base.test, model.support_)
-            train = rows.train
-            if self.search.return_train_score:
-                train = base.kernel(model, model.gamma_, base.train, model.support_)
-            made["gram"] = rows._replace(train=train, test=test)
-        return model._on_kernel_rows(), made["gram"]
+        """The machines of least squares: all strengths are solved, and score the rows, at once.
+
+        Their kernel blocks are taken from the matrix that all widths share.
+        """
+        base = fold.base(path.classifier, rows) if made["shares"] else None
+        solved = path.solve(
+            rows.train, fold.y_train, rows.fit_params, None if base is None else partial(base.square, path.classifier)
+        )
+        if not solved.can_score(value) or (base is None and solved.support is not None):
+            return solved.model(value), rows
+        if "scores" not in made:
+            parts = [rows.train, rows.test] if self.search.return_train_score else [rows.test]
+            if base is not None:
+                gamma, places = solved.gamma, [base.train, base.test][-len(parts) :]
+                parts = [base.kernel(path.classifier, gamma, place, solved.support) for place in places]
+            made["scores"] = [solved.scores(part if base is not None else checked(part)) for part in parts]
+        scores = made["scores"]
+        return solved.scored(), rows._replace(train=scores[0][value], test=scores[-1][value])
 
     def _front_key(self, template: Any, chain: Chain) -> Any:
         prefix = prefix_of(template)
@@ -156,25 +163,11 @@ class Evaluation:
     def _context(self, candidate: int, fold_number: int) -> Any:
         return None if self.contexts is None else self.contexts[candidate * len(self.folds) + fold_number]
 
-    @contextmanager
-    def _reported(self, context: Any, path: WarmPath, fold: Fold) -> Iterator[None]:
-        """Tell the callbacks (scikit-learn 1.9 and later) of one fit."""
-        if context is None:
-            yield
-            return
+    def _about(self, fold: Fold) -> dict[str, Any]:
+        """What the callbacks are given of one fit."""
         weight = fold.fit_params.get("sample_weight")
-        about = {"estimator": self.search, "X": fold.X_train, "y": fold.y_train}
-        about["metadata"] = None if weight is None else {"sample_weight": weight}
-        try:
-            if path.closed_form:  # not one fit a candidate
-                context.call_on_fit_task_begin(**about)
-                yield
-            else:
-                with context.propagate_callback_context(path.classifier):
-                    context.call_on_fit_task_begin(**about)
-                    yield
-        finally:
-            context.call_on_fit_task_end(**about)
+        metadata = None if weight is None else {"sample_weight": weight}
+        return {"estimator": self.search, "X": fold.X_train, "y": fold.y_train, "metadata": metadata}
 
     def _say(self, chain: Chain, fold_number: int) -> None:
         done = sum(result is not None for of_candidate in self.results for result in of_candidate)

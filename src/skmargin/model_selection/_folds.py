@@ -16,10 +16,13 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params, _check_sample_weight, _num_samples
 
+from skmargin._core import _ext
+
 from ..estimators._base import MarginClassifier, encode_labels
 from ..estimators._dual import DualMachine
 from ..kernels._rows import row_dtype
 from ..kernels.gram import base_matrix, kernel_from_base, resolve_gamma
+from ..solvers.lent import Lent
 from ._pipelines import split_fit_params
 
 KERNELS = ("rbf", "laplacian", "poly", "sigmoid")  # whose widths have a matrix in common
@@ -42,13 +45,22 @@ class BaseMatrix(NamedTuple):
     train: np.ndarray
     test: np.ndarray
 
-    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """A fresh block for some of the training rows."""
-        return self.matrix[self.train[rows][:, None], self.train[columns]]
+    def square(self, classifier: Any, rows: np.ndarray, gamma: float) -> np.ndarray:
+        """The kernel of some training rows with themselves, at least from the diagonal on."""
+        return self._kernel(classifier, gamma, self.train[rows], self.train[rows], triangle=True)
 
     def kernel(self, classifier: Any, gamma: float, rows: np.ndarray, order: Any = slice(None)) -> np.ndarray:
         """The kernel between some rows (``train`` or ``test``) and the training rows, which ``order`` may rearrange."""
-        part = self.matrix[rows[:, None], self.train[order]]
+        return self._kernel(classifier, gamma, rows, self.train[order], triangle=False)
+
+    def _kernel(
+        self, classifier: Any, gamma: float, rows: np.ndarray, columns: np.ndarray, triangle: bool
+    ) -> np.ndarray:
+        if classifier.kernel in ("rbf", "laplacian") and self.matrix.dtype == np.float64:
+            out = np.empty((len(rows), len(columns)))
+            _ext.exponential_block(self.matrix, rows, columns, gamma, out, triangle)
+            return out
+        part = self.matrix[rows[:, None], columns]
         return kernel_from_base(part, classifier.kernel, gamma, classifier.degree, classifier.coef0, out=part)
 
 
@@ -80,11 +92,13 @@ class Fold:
         score_params: dict[str, Any],
         of_all_folds: Once,
         parts: tuple[Any, Any] | None = None,
+        lent: Lent | None = None,
     ) -> None:
         self._source = (estimator, X, y, fit_params, score_params)
         self.indices, self._parts = split, parts
         self._own, self._of_all_folds = Once(), of_all_folds
         self.n_tasks = 0
+        self.lent = lent
 
     def enter(self) -> None:
         """Slice the data unless another task has done so."""
@@ -132,11 +146,11 @@ class Fold:
         dtype = np.dtype(row_dtype(classifier.tol) if isinstance(classifier, DualMachine) else np.float64)
         if rows.key is None:
             X = self._source[1]
-            matrix = self._of_all_folds.get((kernel, dtype.name), lambda: base_matrix(_checked(X), None, kernel, dtype))
+            matrix = self._of_all_folds.get((kernel, dtype.name), lambda: base_matrix(checked(X), None, kernel, dtype))
             return BaseMatrix(matrix, *(_positions(part, len(matrix)) for part in self.indices))
 
         def make() -> np.ndarray:
-            parts = [_checked(X) for X in (rows.train, rows.test)]
+            parts = [checked(X) for X in (rows.train, rows.test)]
             stacked = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
             return base_matrix(stacked, None, kernel, dtype)
 
@@ -148,7 +162,7 @@ class Fold:
         """Kernel matrices of the training rows, and of the test rows with them."""
         gamma = classifier.gamma
         if isinstance(gamma, str):
-            train = _checked(rows.train)
+            train = checked(rows.train)
             weight = _check_sample_weight(rows.fit_params.get("sample_weight"), train, dtype=np.float64)
             _, _, weight, kept = encode_labels(np.asarray(self.y_train), weight, classifier.class_weight)
             gamma = resolve_gamma(gamma, train if len(kept) == train.shape[0] else train[kept], weight)
@@ -159,14 +173,22 @@ class Fold:
 Parts = tuple[Any, Any]  # training and test part: positions, or rows
 
 
-def windows(X: Any, splits: list[Parts]) -> tuple[list[Parts], list[Parts]] | None:
-    """Splits with the rows rearranged, and their rows as views of one array, however many folds are in work.
+class Windows(NamedTuple):
+    """Splits with the rows rearranged, their rows as views of one array, and that array for the solvers to share."""
 
-    Where the test sets are a partition, the rows in the order of the folds, written twice, hold the training rows of
-    each fold in one piece: those behind its test set, round to those before it.  None for other splits, and for rows
-    that cannot be viewed.  For classifiers to which the order of the rows means nothing.
+    splits: list[Parts]
+    parts: list[Parts]
+    lent: Lent
+
+
+def windows(X: Any, splits: list[Parts]) -> Windows | None:
+    """Folds as views of one array, however many of them are in work.
+
+    Where the test sets are a partition, the rows in the order of the folds, those of all but two of them written twice,
+    hold the training rows of each fold in one piece: those behind its test set, round to those before it.  None for
+    other splits, and for rows that cannot be viewed.  For classifiers to which the order of the rows means nothing.
     """
-    if not (isinstance(X, np.ndarray) or (sparse.issparse(X) and X.format == "csr")) or X.ndim != 2:
+    if not is_float(X):
         return None
     n = X.shape[0]
     tests = [_positions(test, n) for _, test in splits]
@@ -176,13 +198,25 @@ def windows(X: Any, splits: list[Parts]) -> tuple[list[Parts], list[Parts]] | No
     for (train, _), test in zip(splits, tests, strict=True):
         if len(_positions(train, n)) != n - len(test) or np.isin(_positions(train, n), test).any():
             return None
-    twice = np.concatenate([order, order])
+    twice = np.concatenate([*tests[1:], *tests[:-1]])  # the training rows of the first fold, .. of the last
     rows = X[twice]
-    ends = np.cumsum([len(test) for test in tests])
-    slices = [
-        (slice(end, end - len(test) + n), slice(end - len(test), end)) for end, test in zip(ends, tests, strict=True)
-    ]
-    return [(twice[a], twice[b]) for a, b in slices], [(_view(rows, a), _view(rows, b)) for a, b in slices]
+    starts = np.cumsum([0, *(len(test) for test in tests[1:]), *(len(test) for test in tests[:-1])])
+    slices = []
+    for number, test in enumerate(tests):
+        train = slice(starts[number], starts[number] + n - len(test))
+        place = starts[number - 1] if number else starts[len(tests) - 1]
+        slices.append((train, slice(place, place + len(test))))
+    return Windows(
+        [(twice[a], twice[b]) for a, b in slices],
+        [(_view(rows, a), _view(rows, b)) for a, b in slices],
+        Lent(rows.data if sparse.issparse(rows) else rows),
+    )
+
+
+def is_float(X: Any) -> bool:
+    """Whether rows are as the solvers take them: a matrix of floats, dense or CSR."""
+    known = isinstance(X, np.ndarray) or (sparse.issparse(X) and X.format == "csr")
+    return known and X.ndim == 2 and X.dtype in (np.float32, np.float64)
 
 
 def _view(rows: Any, part: slice) -> Any:
@@ -195,7 +229,8 @@ def _view(rows: Any, part: slice) -> Any:
     return out
 
 
-def _checked(X: Any) -> Any:
+def checked(X: Any) -> Any:
+    """Rows as numbers, dense or CSR."""
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 

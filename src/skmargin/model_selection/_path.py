@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
-from typing import Any
+from typing import Any, ClassVar
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.pipeline import Pipeline
 
-from ..estimators._base import MarginClassifier
+from ..estimators._base import CallbackSupportMixin, MarginClassifier
+from ..estimators._ridge_path import KernelSquare, StrengthPath
 from ._chains import in_path_order, prefix_of
 from ._pipelines import split_fit_params
 
@@ -18,23 +20,31 @@ class WarmPath:
     """Fits of one classifier for changing values of a parameter.
 
     Least-squares machines give all values of their strength from one factorisation; iterative machines start from the
-    solution before (``warm_start``); others are fitted anew.
+    solution before (``warm_start``), unless they have no certificate; others are fitted anew.
     """
 
     def __init__(self, classifier: BaseEstimator, parameter: str | None, values: Sequence[Any]) -> None:
         self.classifier, self.parameter, self.values = classifier, parameter, values
-        self._warm = isinstance(classifier, MarginClassifier) and "warm_start" in classifier.get_params(deep=False)
+        self._warm = (
+            isinstance(classifier, MarginClassifier)
+            and "warm_start" in classifier.get_params(deep=False)
+            and classifier._is_exact()
+        )
         self._given_warm_start = self._warm and classifier.get_params(deep=False)["warm_start"]
         self.closed_form = parameter is not None and parameter == getattr(classifier, "_strength_name", None)
-        self._solved: Callable[[Any], Any] | None = None
+        self._solved: StrengthPath | None = None
 
-    def fit(self, value: Any, X: Any, y: Any, fit_params: dict[str, Any], base: Any = None) -> Any:
-        """The classifier fitted for one value; closed forms take the ``base`` of their kernel matrix."""
+    def solve(self, X: Any, y: Any, fit_params: dict[str, Any], square: KernelSquare | None = None) -> StrengthPath:
+        """All values of a closed form; ``square`` as `StrengthPath` takes it."""
+        if self._solved is None:
+            weight = fit_params.get("sample_weight")
+            self._solved = StrengthPath(self.classifier, X, y, weight, self.values, square)
+        return self._solved
+
+    def fit(self, value: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+        """The classifier fitted for one value."""
         if self.closed_form:
-            if self._solved is None:
-                weight = fit_params.get("sample_weight")
-                self._solved = self.classifier._fit_path(X, y, weight, self.values, base)
-            return self._solved(value)
+            return self.solve(X, y, fit_params).model(value)
         model = self.classifier
         if self.parameter is not None:
             model.set_params(**{self.parameter: value})
@@ -46,6 +56,7 @@ class WarmPath:
             self.classifier = clone(model)  # the next fit does not start from a wreck
             raise
         model = copy(model)  # attributes are replaced by a fit, never changed
+        model.__dict__.pop("_parent_callback_ctx", None)
         if self._warm:
             model.warm_start = self._given_warm_start
         if not self._given_warm_start:
@@ -91,29 +102,79 @@ def margin_path(
     >>> models[0].objective_ < models[1].objective_ < models[2].objective_
     True
     """
-    estimator = clone(estimator)
-    prefix = prefix_of(estimator)
-    if not param_name.startswith(prefix) or param_name not in estimator.get_params():
-        raise ValueError(
-            f"param_name={param_name!r} is not a parameter of the classifier of {type(estimator).__name__}; "
-            f"allowed are {sorted(n for n in estimator.get_params() if n.startswith(prefix))}."
-        )
-    classifier, wrap = estimator, lambda model: model
-    if isinstance(estimator, Pipeline):
-        classifier = estimator.steps[-1][1]
-        if len(estimator.steps) > 1:
-            front = estimator[:-1]
-            X = front.fit_transform(X, y, **split_fit_params(estimator, {})[0])
-            wrap = lambda model: _with_classifier(estimator, front, model)  # noqa: E731
+    return _Values(clone(estimator), param_name, list(values)).fit(X, y, sample_weight)
+
+
+class _Values(CallbackSupportMixin, BaseEstimator):
+    """The fits of `margin_path`; the callbacks of the estimator hear of each value."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, estimator: Any, param_name: str, values: list[Any]) -> None:
+        self.estimator, self.param_name, self.values = estimator, param_name, values
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any) -> list[Any]:
+        """One fitted estimator for each value."""
+        estimator, values = self.estimator, self.values
+        prefix = prefix_of(estimator)
+        if not self.param_name.startswith(prefix) or self.param_name not in estimator.get_params():
+            raise ValueError(
+                f"param_name={self.param_name!r} is not a parameter of the classifier of {type(estimator).__name__}; "
+                f"allowed are {sorted(n for n in estimator.get_params() if n.startswith(prefix))}."
+            )
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        about = {"estimator": self, "X": X, "y": y, "metadata": metadata}
+        root = self._begin(about)
+        classifier, front, rows = estimator, None, X
+        if isinstance(estimator, Pipeline):
+            classifier = estimator.steps[-1][1]
+            if len(estimator.steps) > 1:
+                front = estimator[:-1]
+                rows = front.fit_transform(X, y, **split_fit_params(estimator, {})[0])
+        name = self.param_name[len(prefix) :]
+        path = WarmPath(classifier, name, values)
+        models: list[Any] = [None] * len(values)
+        for done, number in enumerate(in_path_order(name, values)):
+            context = None if root is None else root.subcontext(task_name="value")
+            with told(context, path, about):
+                model = path.fit(values[number], rows, y, metadata or {})
+            model.__dict__.pop("_skl_callbacks", None)  # they belong to the path
+            models[number] = model if classifier is estimator else _with_classifier(estimator, front, model)
+            if getattr(classifier, "verbose", 0):
+                print(f"[margin_path] {done + 1}/{len(values)} values: {self.param_name}={values[number]}")
+        if root is not None:
+            root.call_on_fit_task_end(**about)
+        return models
+
+    def _begin(self, about: dict[str, Any]) -> Any:
+        """The task of all fits; the callbacks move from the estimator, and its clones, to it."""
+        if not hasattr(self, "_init_callback_context"):
+            return None
+        classifier = self.estimator.steps[-1][1] if isinstance(self.estimator, Pipeline) else self.estimator
+        holder = self.estimator if hasattr(self.estimator, "_skl_callbacks") else classifier
+        if hasattr(holder, "_skl_callbacks"):
+            self.set_callbacks(*holder._skl_callbacks)
+            holder.set_callbacks()
+        return self._init_callback_context(max_subtasks=len(self.values)).call_on_fit_task_begin(**about)
+
+
+@contextmanager
+def told(context: Any, path: WarmPath, about: dict[str, Any]) -> Iterator[None]:
+    """Tell the callbacks (scikit-learn 1.9 and later) of one fit of a path."""
+    if context is None:
+        yield
+        return
+    try:
+        if path.closed_form:  # not one fit a value
+            context.call_on_fit_task_begin(**about)
+            yield
         else:
-            wrap = lambda model: _with_classifier(estimator, None, model)  # noqa: E731
-    name = param_name[len(prefix) :]
-    fit_params = {} if sample_weight is None else {"sample_weight": sample_weight}
-    path = WarmPath(classifier, name, list(values))
-    models: list[Any] = [None] * len(values)
-    for number in in_path_order(name, values):
-        models[number] = wrap(path.fit(values[number], X, y, fit_params))
-    return models
+            with context.propagate_callback_context(path.classifier):
+                context.call_on_fit_task_begin(**about)
+                yield
+    finally:
+        context.call_on_fit_task_end(**about)
 
 
 def _with_classifier(pipeline: Pipeline, front: Pipeline | None, model: Any) -> Pipeline:

@@ -18,10 +18,12 @@ from sklearn.model_selection._validation import _insert_error_scores, _warn_or_r
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _check_method_params
 
+from ..estimators._base import MarginClassifier
 from ..estimators._dual import DualMachine
+from ..solvers.dual_blocks import _suitable_rows
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation
-from ._folds import Fold, Once, windows
+from ._folds import Fold, Once, Windows, is_float, windows
 from ._racing import hopeless
 from ._threads import run
 
@@ -143,17 +145,14 @@ class MarginSearchCV(BaseSearchCV):
             raise ValueError("There is nothing to fit: the grid or the list of splits is empty.")
         of_all = Once()
         fit_params, score_params = routed.estimator.fit, routed.scorer.score
-        shared = None
-        if effective_n_jobs(self.n_jobs) > 1 and isinstance(self.estimator, DualMachine):
-            pairwise = get_tags(self.estimator).input_tags.pairwise
-            shared = None if pairwise else windows(X, splits)
-        parts: list[Any] = [None] * len(splits)
-        if shared is not None:
-            splits, parts = shared
-        folds = [
-            Fold(self.estimator, X, y, split, fit_params, score_params, of_all, part)
-            for split, part in zip(splits, parts, strict=True)
-        ]
+        shared = self._shared_rows(X, splits, candidates)
+        if shared is None:
+            folds = [Fold(self.estimator, X, y, split, fit_params, score_params, of_all) for split in splits]
+        else:
+            folds = [
+                Fold(self.estimator, X, y, split, fit_params, score_params, of_all, part, shared.lent)
+                for split, part in zip(shared.splits, shared.parts, strict=True)
+            ]
         evaluation = Evaluation(self, candidates, folds, scorers, self._contexts(root, len(candidates)))
         if self.verbose:
             print(f"Fitting {len(folds)} folds for each of {len(candidates)} candidates")
@@ -196,6 +195,19 @@ class MarginSearchCV(BaseSearchCV):
         from ._grids import default_grid
 
         return default_grid(self.estimator, X)
+
+    def _shared_rows(self, X: Any, splits: list[Any], candidates: list[dict[str, Any]]) -> Windows | None:
+        """The rows of all folds as views of one array, where several threads need them and their order is free."""
+        estimator = self.estimator
+        named = {name for candidate in candidates for name in candidate}
+        if effective_n_jobs(self.n_jobs) == 1 or not isinstance(estimator, MarginClassifier):
+            return None
+        draws = getattr(estimator, "basis", "all") != "all" and estimator.kernel != "linear"  # some of the rows
+        if get_tags(estimator).input_tags.pairwise or draws or not estimator._is_exact() or named & {"solver", "basis"}:
+            return None
+        if isinstance(estimator, DualMachine) and estimator._is_linear() and "kernel" not in named and is_float(X):
+            X = _suitable_rows(X)
+        return windows(X, splits)
 
     def _run(self, evaluation: Evaluation, refit_metric: Any) -> None:
         candidates, folds = evaluation.candidates, evaluation.folds

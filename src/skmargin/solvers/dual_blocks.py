@@ -24,6 +24,8 @@ from threadpoolctl import threadpool_limits
 
 from skmargin._core import _ext
 
+from .lent import form_of
+
 SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here its gap is that of float64 to one per cent
 TINY = 20_000  # n d k up to which a solve to rounding costs less than the call itself
 ROUNDING = 1e-14
@@ -80,7 +82,7 @@ def solve_linear(
     """Solve to a relative duality gap of ``tol``; see the head of this file."""
     n, k = len(y), n_classes
     X = _suitable_rows(X)
-    mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    mean = np.asarray(X.sum(axis=0), dtype=np.float64).ravel() / n  # SciPy's mean would copy sparse rows
     strength = np.mean(cap) * _spread(X, mean)
     if not fit_intercept and (X.shape[1] < MANY_FEATURES or strength < WEAK):
         mean = np.zeros_like(mean)
@@ -208,8 +210,12 @@ def _stages(X: Any, k: int, tol: float) -> list[tuple[type, float, bool]]:
 
 def _arrays(X: Any, dtype: type) -> tuple[Any, ...]:
     if sparse.issparse(X):
-        return X.indptr, X.indices, X.data.astype(dtype, copy=False), X.shape[1]
-    return (np.ascontiguousarray(X, dtype=dtype),)
+        return X.indptr, X.indices, _as(X.data, dtype), X.shape[1]
+    return (np.ascontiguousarray(_as(X, dtype)),)
+
+
+def _as(numbers: np.ndarray, dtype: type) -> np.ndarray:
+    return numbers if numbers.dtype == dtype else form_of(numbers, dtype, lambda whole: whole.astype(dtype))
 
 
 def _face_pays(X: Any, k: int) -> bool:

@@ -38,6 +38,8 @@ import numpy as np
 from skmargin._core import _ext
 from skmargin.kernels._rows import KernelRows
 
+from .progress import tell_gap
+
 FIRST, GROWTH = 1 / 32, 0.5  # share of the samples in the first set; rows added in a round, as a share of those kept
 LEAST = 200  # smallest first set and smallest growth
 INNER = 0.85  # how far a round goes: this share of the final target,
@@ -141,6 +143,7 @@ def solve_kernel(
         target = max(care * goal(), drop * work.g[working_set].sum())
         stuck = work.ascend(working_set, target, left, random_state + seed)
         left = max_iter - work.n_iter
+        tell_gap(work.gap / work.objective if work.objective > 0 else 0.0, tol)
         if work.gap <= goal() or left <= 0:
             if work.certify(goal, last=left <= 0):
                 break

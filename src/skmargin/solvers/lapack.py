@@ -19,9 +19,6 @@ _capsule.restype, _capsule.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 _name_of = ctypes.pythonapi.PyCapsule_GetName
 _name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
 
-BLOCK = 64  # columns that LAPACK handles together
-FEW = 16  # vectors for which that does not pay
-
 
 @cache
 def _routine(name: str, n_arguments: int) -> Any:
@@ -67,36 +64,6 @@ def eigen(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if info:
         raise LinAlgError(f"syevd ended with info={info}")
     return w, A.T
-
-
-class Tridiagonal:
-    """``A = H T H'`` with orthogonal H and tridiagonal T (``diagonal``, ``beside``); H takes the place of A.
-
-    A third of the time of the eigenvectors, and shifted systems with T cost next to nothing.
-    """
-
-    def __init__(self, A: np.ndarray) -> None:
-        letter, n = _letter(A), len(A)
-        self.diagonal, self.beside = np.empty(n, A.dtype), np.empty(max(n - 1, 0), A.dtype)
-        self._reflectors, self._factors = A, np.empty(max(n - 1, 1), A.dtype)
-        self._names = f"{letter}sytrd", f"{letter}ormtr"
-        work = np.empty(BLOCK * n, A.dtype)
-        _call(self._names[0], "L", n, A, n, self.diagonal, self.beside, self._factors, work, len(work))
-
-    def to(self, X: np.ndarray) -> np.ndarray:
-        """``H'X``."""
-        return self._apply("T", X)
-
-    def back(self, X: np.ndarray) -> np.ndarray:
-        """``H X``."""
-        return self._apply("N", X)
-
-    def _apply(self, transposed: str, X: np.ndarray) -> np.ndarray:
-        A, (n, m) = self._reflectors, X.shape
-        out = np.array(X.T, A.dtype, order="C")  # C order of X' is LAPACK's order of X
-        work = np.empty(m if m < FEW else BLOCK * (m + BLOCK + 1), A.dtype)  # no room: one reflector after the other
-        _call(self._names[1], "L", "L", transposed, n, m, A, n, self._factors, out, n, work, len(work))
-        return out.T
 
 
 def cholesky(A: np.ndarray) -> None:

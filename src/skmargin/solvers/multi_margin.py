@@ -19,14 +19,15 @@ import numpy as np
 from scipy import sparse
 
 from .dual_blocks import DualState, solve_linear
+from .lent import form_of
 
 
 def with_constant(X: Any, value: float) -> Any:
     """``X`` with one more column, of this value; sparse rows stay sparse."""
-    column = np.full((X.shape[0], 1), value, dtype=X.dtype)
     if sparse.issparse(X):
+        column = np.full((X.shape[0], 1), value, dtype=X.dtype)
         return sparse.csr_array(sparse.hstack([X, sparse.csr_array(column)], format="csr"))
-    return np.hstack([X, column])
+    return form_of(X, value, lambda rows: np.hstack([rows, np.full((len(rows), 1), value, dtype=rows.dtype)]))
 
 
 def solve_multi_margin(

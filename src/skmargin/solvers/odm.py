@@ -39,6 +39,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .dual_blocks import ROUNDING
+from .progress import part, tell_gap
 
 RHO, FLOOR = 0.3, 0.8  # how far an inner problem goes: this share of its possible gain, or of tol
 NO_RIVALS = np.zeros(0, np.int32)  # with mu = 0
@@ -138,11 +139,12 @@ class MajorizeMinimize:
 
     def _solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float) -> bool:
         """Solve an inner problem; a gear that cannot hands over to the next."""
-        while not self.inner.solve(mu, rivals, tol, share, reference, self.max_iter):
-            gear = self.inner.next_gear() if self.inner.n_iter < self.max_iter else None
-            if gear is None:
-                return False
-            self.inner = gear
+        with part(0, 0):  # what an outer step could gain says how far the machine is
+            while not self.inner.solve(mu, rivals, tol, share, reference, self.max_iter):
+                gear = self.inner.next_gear() if self.inner.n_iter < self.max_iter else None
+                if gear is None:
+                    return False
+                self.inner = gear
         return True
 
     def _true_objective(self) -> float:
@@ -168,6 +170,7 @@ class MajorizeMinimize:
             reached = self._solve(mu, self.closest, floor, RHO / (1 - RHO), T)
             self.gap = self.inner.gap / self.inner.objective
             self.excess = max(0.0, (T - self.inner.objective + self.inner.gap) / T)
+            tell_gap(self.excess, tol)
             T_new = self._true_objective()
             if T_new <= T:
                 self._accept(T_new)
@@ -215,7 +218,8 @@ def best_of(machine: Machine, effort: Effort, polish: bool, start: Any, make: Ca
             rivals = rng.integers(machine.n_classes - 1, size=len(machine.y), dtype=np.int32)
             rivals += rivals >= machine.y
         inner = make(start if run == 0 else None)
-        end = majorize_minimize(machine, inner, effort, polish, rivals, warm=run == 0 and start is not None)
+        with part(run / effort.n_init, (run + 1) / effort.n_init):
+            end = majorize_minimize(machine, inner, effort, polish, rivals, warm=run == 0 and start is not None)
         if best is None or end.objective < best.objective:
             best = end
     assert best is not None

@@ -16,6 +16,7 @@ import numpy as np
 from .primal_lbfgs import lbfgs
 from .primal_newton import EXPLICIT_SIZE, explicit_is_cheap, newton_cg, newton_direct
 from .primal_objective import Certificate, Point, PrimalObjective
+from .progress import tell_gap
 
 Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
 
@@ -127,6 +128,7 @@ class _Run:
                 certificate = stage.certificate(point, target)
                 certificate.dual = dual = max(dual, certificate.dual)
                 state = PrimalState(point.theta, certificate, level, self.n_iter)
+                tell_gap(state.gap, tol)
                 if self.verbose:
                     print(f"iteration {self.n_iter}: {certificate.primal:.6g}, gap {state.gap:.2e}, level {level:.1e}")
                 if state.gap <= tol or self.n_iter >= self.max_iter:

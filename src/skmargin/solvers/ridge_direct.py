@@ -27,6 +27,7 @@ from .linear_system import (
     spectrum_of_features,
     spectrum_of_kernel,
 )
+from .tridiagonal import solutions_features, solutions_kernel
 
 
 class Iterated(NamedTuple):
@@ -45,7 +46,7 @@ def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Mach
     if machine.penalty == "coefficients":
         largest *= largest / float(weight.sum())
         if s < EIGENVALUE_DIGITS * largest:
-            return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
+            return solutions_kernel(K, weight, Y, machine, np.array([s])).at(0)
         root = np.sqrt(weight)  # columns: basis points as often as their rows
         K *= root
         p = np.sqrt(machine.weights(weight))
@@ -70,11 +71,13 @@ def solve_features(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine
     bound = float(
         weight @ np.asarray(abs(Phi).power(2).sum(axis=1) if sparse.issparse(Phi) else (Phi**2).sum(axis=1)).ravel()
     )
-    if s < EIGENVALUE_DIGITS * bound:
+    if 0 < s < EIGENVALUE_DIGITS * bound:
+        return solutions_features(Phi, np.arange(n), given, Y, machine, np.array([s])).at(0)
+    if s == 0:
         spectrum = spectrum_of_features(Phi, given, machine, s)
         path = RidgePath(spectrum, Y, machine)
         with_bias = machine.bias != "none"
-        if s == 0 and (len(spectrum.lam) < N or (with_bias and path.q_rest @ path.q_rest < 1e-12 * weight.sum())):
+        if len(spectrum.lam) < N or (with_bias and path.q_rest @ path.q_rest < 1e-12 * weight.sum()):
             raise ValueError(
                 f"The system is singular: alpha=0 needs {N} features that are independent of each other and of the "
                 f"intercept, but the {n} rows have rank {len(spectrum.lam)}. Use alpha > 0."
@@ -87,14 +90,6 @@ def solve_features(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine
     M[np.diag_indices_from(M)] += s
     u, b, residual = _dual(M, root, Y, machine, s)
     return Solution(np.asarray(A.T @ u), b, residual)
-
-
-def solutions_features(
-    Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
-) -> list[Solution]:
-    """Solutions for several positive strengths on explicit features, dense or sparse."""
-    path = RidgePath(spectrum_of_features(Phi, weight, machine, float(strengths.min())), Y, machine)
-    return [path.solution(s) for s in strengths]
 
 
 def _normal_equations(A: Any, root: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:

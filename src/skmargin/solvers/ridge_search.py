@@ -18,6 +18,7 @@ import numpy as np
 
 from .linear_system import Machine, RidgePath, scale, spectrum_of_features, spectrum_of_kernel
 from .pairwise import Duel, duels, n_machines, over_threads, winners
+from .progress import counted, part
 from .ridge_direct import iterate_features, iterate_kernel
 from .sources import Features, Source
 
@@ -82,7 +83,8 @@ def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: 
             scores += np.hstack([i[b] for i in intercept])
             F[:, held, columns] = scores.reshape(len(held), len(strengths), -1).transpose(1, 0, 2)
 
-    over_threads(work, duels(task.codes, task.n_classes, task.method), task.n_jobs)
+    pairs = duels(task.codes, task.n_classes, task.method)
+    over_threads(counted(work, len(pairs)), pairs, task.n_jobs)
     return _accuracy(F, task)
 
 
@@ -113,8 +115,8 @@ def iterated_accuracy(source: Source, task: Task, strengths: np.ndarray, tol: fl
             solution = scale(solution) if task.machine.normalised else solution
             F[number, held, duel.columns] = source.scores(held, rows, solution.coef) + solution.intercept
 
-    parts = duels(task.codes, task.n_classes, task.method)
-    over_threads(work, [(duel, fold) for duel in parts for fold in task.folds], task.n_jobs)
+    jobs = [(duel, fold) for duel in duels(task.codes, task.n_classes, task.method) for fold in task.folds]
+    over_threads(counted(work, len(jobs)), jobs, task.n_jobs)
     return _accuracy(F, task)
 
 
@@ -122,7 +124,11 @@ def full_search(
     kernel_of: Callable[[int, type], Source], n_widths: int, task: Task, strengths: np.ndarray
 ) -> np.ndarray:
     """Accuracy ``(widths, strengths)`` of every candidate, in double precision."""
-    return np.array([held_out_accuracy(kernel_of(g, np.float64), task, strengths, np.float64) for g in range(n_widths)])
+    scores = []
+    for g in range(n_widths):
+        with part(g / n_widths, (g + 1) / n_widths):
+            scores.append(held_out_accuracy(kernel_of(g, np.float64), task, strengths, np.float64))
+    return np.array(scores)
 
 
 def screened_search(
@@ -146,12 +152,14 @@ def screened_search(
     widths: Sequence[int] = range(n_widths)
     if n_widths > N_WIDTHS_KEPT:
         rows = quarter(task.codes, rng)
-        part = task.subset(rows)
-        screened = [held_out_accuracy(part_of(g, rows, dtype), part, strengths[single], dtype).max() for g in widths]
+        few = task.subset(rows)
+        with part(0, 0):  # it takes next to nothing of the time
+            screened = [held_out_accuracy(part_of(g, rows, dtype), few, strengths[single], dtype).max() for g in widths]
         widths = np.argsort(-np.array(screened), kind="stable")[:N_WIDTHS_KEPT].tolist()
     scores = np.full((n_widths, len(strengths)), np.nan)
-    for g in widths:
-        scores[g, single] = held_out_accuracy(kernel_of(g, dtype), task, strengths[single], dtype)
+    for place, g in enumerate(widths):
+        with part(place / len(widths), (place + 1) / len(widths)):
+            scores[g, single] = held_out_accuracy(kernel_of(g, dtype), task, strengths[single], dtype)
     best = np.unravel_index(np.nanargmax(scores), scores.shape)
     if not single.all() and strengths[best[1]] == strengths[single].min():
         g = int(best[0])

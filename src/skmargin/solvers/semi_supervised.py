@@ -26,6 +26,7 @@ from scipy.optimize import linear_sum_assignment
 
 from .dual_blocks import DualState
 from .multi_margin import solve_multi_margin
+from .progress import part, tell
 
 STAGES = (0.01, 0.1, 1.0)
 ROUNDS = 20  # of one stage, at most
@@ -146,10 +147,11 @@ def solve_semi_supervised(
     """
 
     def solve(rows: Any, labels: np.ndarray, weights: np.ndarray, state: DualState | None) -> DualState:
-        return solve_multi_margin(
-            rows, labels, weights, n_classes,
-            fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
-        )  # fmt: skip
+        with part(0, 0):
+            return solve_multi_margin(
+                rows, labels, weights, n_classes,
+                fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
+            )  # fmt: skip
 
     free = y < 0
     labeled, unlabeled = np.flatnonzero(~free), np.flatnonzero(free)
@@ -169,7 +171,8 @@ def solve_semi_supervised(
     labeled_iter[unlabeled] = 1
     machine = _spread(machine, labeled, cap / (n_classes + 1))
     trajectory, rounds = [], 1
-    for r in STAGES:
+    for stage, r in enumerate(STAGES):
+        tell((stage + 1) / (len(STAGES) + 1))
         weights = np.where(free, r * cap, cap)
         reached = np.inf
         for last in [False] * (ROUNDS - 1) + [True]:

@@ -18,6 +18,7 @@ from scipy import sparse
 from skmargin._core import _ext
 
 from .dual_blocks import _arrays
+from .progress import tell
 
 PATIENCE = 8  # halvings in a row that end the run
 
@@ -96,6 +97,7 @@ def solve_svrg(
         if verbose:
             print(f"[skmargin] epoch {n_iter}: step {step:.2e}, objective {value:.6g}")
         halvings = halvings + 1 if small else 0
+        tell(max(n_iter / max_iter, halvings / PATIENCE))
         step *= 0.5 if small else 1.1
         if halvings == PATIENCE:
             break

@@ -1,6 +1,7 @@
-"""Kernel machines of `linear_system` for several strengths, from one tridiagonal form of the kernel matrix.
+"""Machines of `linear_system` for several strengths, from one condensed form of their matrix.
 
-With M = sqrt(p) K sqrt(p) = H T H' (a third of the time of the eigenvectors) every strength s is a system with T:
+On a kernel matrix, with M = sqrt(p) K sqrt(p) = H T H' and T tridiagonal (a third of the time of the eigenvectors),
+every strength s is a system with T:
 
 ``kernel``        ``(M + s I)^{-1} x = H (T + s I)^{-1} H'x``
 ``coefficients``  the matrix is M^2 + s I (M divided by the sum of the weights' root).  It is not formed: with the
@@ -8,66 +9,103 @@ With M = sqrt(p) K sqrt(p) = H T H' (a third of the time of the eigenvectors) ev
                   the imaginary part is ``sqrt(s) (M^2 + s I)^{-1} x``.  The condition number is that of M, not its
                   square, so alpha = 1e-12 keeps its digits.
 
-Held-out scores need the eigenvectors (`linear_system`); fits do not.
+On features, with A = sqrt(p) Phi, M is the smaller of A'A and A A' where it has the digits; otherwise A itself is made
+bidiagonal.  The loops are in ``_core/ridge_path.hpp``.  Held-out scores need the eigenvectors (`linear_system`); fits
+do not.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
-from scipy.linalg import lapack
+from scipy import sparse
 
-from .lapack import Tridiagonal
-from .linear_system import Machine, Solution
+from skmargin._core import _ext
 
-SMALLEST = 1e-12  # strength / largest eigenvalue from which K + s I keeps its digits
+from ..kernels.gram import row_blocks
+from .linear_system import EIGENVALUE_DIGITS, Machine, Solution, dense, scale_rows
+
+
+class Solutions(NamedTuple):
+    """Solutions for several strengths: coefficients ``(strengths, m, N)`` and the other arrays of `Solution`.
+
+    ``solved`` is False where a strength is too small for the matrix: that is for the eigenvalues.
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    residual: np.ndarray
+    solved: np.ndarray
+
+    def at(self, number: int) -> Solution:
+        """The solution for one of the strengths, which was solved."""
+        return Solution(self.coef[number].T, self.intercept[number], self.residual[number])
 
 
 def solutions_kernel(
     K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
-) -> list[Solution | None]:
-    """Solutions for several positive strengths on a full symmetric kernel matrix, which is overwritten.
+) -> Solutions:
+    """Solutions for several positive strengths on a symmetric kernel matrix, which is overwritten.
 
-    None where a strength of the kernel norm is too small for the matrix: that is for the eigenvalues.
+    Only its diagonal and what is right of it are read.
     """
     raw, root = np.sqrt(weight), np.sqrt(machine.weights(weight))
-    K *= raw
-    K *= raw[:, None]
-    form = Tridiagonal(K)
-    Y = Y.reshape(len(raw), -1)
-    m, with_bias = Y.shape[1], machine.bias != "none"
-    x = form.to(np.column_stack([root[:, None] * Y, root if with_bias else np.zeros_like(root)]))
-    solved = _shifted(form.diagonal, form.beside, root[0] / raw[0], machine.penalty, strengths, x)
-    kept = [number for number, z in enumerate(solved) if z is not None]
-    if not kept:
-        return [None] * len(strengths)
-    s, z = strengths[kept, None], np.array([solved[number] for number in kept])  # (strengths, rows, labels and q)
-    if machine.penalty == "coefficients":
-        shrunk, gained = np.sqrt(s)[:, None] * z.imag, z.real
+    if (weight != 1).any():
+        K *= raw
+        K *= raw[:, None]
+    squared = machine.penalty == "coefficients"
+    x, rest = _vectors(root, Y, machine)
+    form, shrink = ("squared", root[0] / raw[0]) if squared else ("shifted", 1.0)
+    found = Solutions(*_ext.ridge_symmetric(K, x, rest, strengths, form, shrink, *_bias(machine)))
+    return found._replace(coef=found.coef * raw, solved=found.solved.astype(bool))
+
+
+def solutions_features(
+    Phi: Any, rows: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
+) -> Solutions:
+    """Solutions for several positive strengths on some rows of explicit features, dense or sparse.
+
+    The other arguments are of these rows.  Where A'A is used the rows are read block by block, never copied.
+    """
+    n, N = len(rows), Phi.shape[1]
+    root = np.sqrt(machine.weights(weight))
+    x, rest = _vectors(root, Y, machine)
+    blocks = list(row_blocks(n, N))
+    size = sum(_square_sum(scale_rows(Phi[rows[b]], root[b])) for b in blocks)  # at least the largest eigenvalue
+    if strengths.min() < EIGENVALUE_DIGITS * size:
+        A = np.ascontiguousarray(dense(scale_rows(Phi[rows], root)))
+        found = _ext.ridge_bidiagonal(A, x, rest, strengths, *_bias(machine))
+    elif n >= N:
+        M, right = np.zeros((N, N)), np.zeros((len(x), N))
+        for b in blocks:
+            A = scale_rows(Phi[rows[b]], root[b])
+            M += dense(A.T @ A)
+            right += np.asarray(A.T @ x[:, b].T).T
+        found = _ext.ridge_symmetric(M, right, x @ x.T, strengths, "normal", 1.0, *_bias(machine))
     else:
-        shrunk, gained = s[:, None] * z, z
-    b = np.zeros((len(kept), m))
-    qy = x[:, m] @ shrunk
-    if with_bias:
-        b = qy[:, :m] / (s * (machine.bias == "penalised") + qy[:, m:])
-    residual = np.einsum("ij,sij->sj", x[:, :m], shrunk[:, :, :m]) - qy[:, :m] * b
-    inner = gained[:, :, :m] - gained[:, :, m:] * b[:, None]
-    coef = raw[:, None] * form.back(inner.transpose(1, 0, 2).reshape(len(raw), -1))
-    out: list[Solution | None] = [None] * len(strengths)
-    for place, number in enumerate(kept):
-        out[number] = Solution(coef[:, place * m : (place + 1) * m], b[place], residual[place])
-    return out
+        A = scale_rows(Phi[rows], root)
+        M = np.ascontiguousarray(dense(A @ A.T))
+        u, *others = _ext.ridge_symmetric(M, x, rest, strengths, "shifted", 1.0, *_bias(machine))
+        found = (np.asarray(A.T @ u.reshape(-1, n).T).T.reshape(*u.shape[:2], N), *others)
+    found = Solutions(*found)
+    return found._replace(solved=found.solved.astype(bool))
 
 
-def _shifted(
-    d: np.ndarray, e: np.ndarray, shrink: float, penalty: str, strengths: np.ndarray, x: np.ndarray
-) -> list[np.ndarray | None]:
-    """Solutions of the systems with the shifted tridiagonal matrix, for every strength."""
-    if penalty == "coefficients":
-        d, e = shrink * d, shrink * e
-        return [lapack.zgtsv(e, d - 1j * np.sqrt(s), e, x)[3] for s in strengths]
-    largest = np.abs(d).max() + 2 * np.abs(e).max(initial=0)
-    out: list[np.ndarray | None] = []
-    for s in strengths:
-        *_, z, info = lapack.dptsv(d + s, e, x)
-        out.append(None if info or s < SMALLEST * largest else z)
-    return out
+def _square_sum(A: Any) -> float:
+    numbers = A.data if sparse.issparse(A) else A.ravel()
+    return float(numbers @ numbers)
+
+
+def _vectors(root: np.ndarray, Y: np.ndarray, machine: Machine) -> tuple[np.ndarray, np.ndarray]:
+    """The labels and behind them the column of the intercept, one row each, times sqrt(p); and zeros for ``rest``."""
+    Y = Y.reshape(len(root), -1)
+    x = np.zeros((Y.shape[1] + 1, len(root)))
+    np.multiply(root, Y.T, out=x[:-1])
+    if machine.bias != "none":
+        x[-1] = root
+    return x, np.zeros((len(x), len(x)))
+
+
+def _bias(machine: Machine) -> tuple[bool, float]:
+    return machine.bias != "none", float(machine.bias == "penalised")
