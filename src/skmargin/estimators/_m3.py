@@ -22,7 +22,8 @@ from ..regularizers import PairwisePower
 from ..solvers.primal import PrimalState, minimise
 from ..solvers.primal_adam import AdamState, adam_epoch
 from ..solvers.primal_factor import GramFactor, factorise
-from ..solvers.primal_objective import PrimalObjective, one_blas_thread
+from ..solvers.primal_objective import PrimalObjective
+from ..solvers.primal_rows import one_blas_thread
 from ._base import LinearScores, MarginClassifier, Problem, fitting
 
 _ADAM_CHECK = 10  # epochs between two certificates of Adam
@@ -329,7 +330,7 @@ class M3SVC(LinearScores, MarginClassifier):
         theta = np.zeros(objective.shape, objective.rows.dtype) if theta is None else theta
         adam = AdamState.start(objective.uncentred(theta))
         smooth = objective.with_pieces(
-            objective.loss.smoothed(self.delta or 1e-2), objective.penalty.smoothed(1e-3 / objective.row_size())
+            objective.loss.smoothed(self.delta or 1e-2), objective.penalty.smoothed(1e-3 / objective.row_size)
         )
         for epoch in range(1, self.max_iter + 1):
             adam = adam_epoch(

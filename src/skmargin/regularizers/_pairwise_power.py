@@ -86,6 +86,10 @@ class PairwisePower:
         H[:, np.arange(k), :, np.arange(k)] += outer.sum(axis=1)
         return H.reshape(d * k, d * k)
 
+    def class_metric(self, W: np.ndarray) -> np.ndarray:
+        """``alpha p Lap(S)``: for ``p >= 2`` the Hessian is between it and its ``(p - 1)``-fold."""
+        return _laplacian(self.alpha * self.p * _power(self._squared(W), self.p / 2 - 1), np.dtype(np.float64))
+
     def smoothed(self, level: float) -> PairwisePower:
         return self if self.p >= 2 or self.tau >= level else PairwisePower(self.alpha, self.p, level)
 
