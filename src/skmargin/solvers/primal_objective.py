@@ -219,11 +219,11 @@ class PrimalObjective:
         for block in row_blocks(len(kept), size * k):
             X = self.rows.X[kept[block]].astype(np.float64)
             X = (X.toarray() if self.rows.sparse else X) - self.centre
-            if self.fit_intercept:
-                X = np.column_stack([X, np.ones(len(X), X.dtype)])
-            a, b, c = ((X[:, :, None] * f[block][:, None, :]).reshape(len(X), -1) for f in (left, right, diagonal))
-            H -= a.T @ b
-            same += X.T @ c  # one block a class
+            X = X.T if not self.fit_intercept else np.vstack([X.T, np.ones(len(X))])
+            # along the samples, which are many, not along the classes
+            a, b, c = ((X[:, None, :] * f[block].T.copy()).reshape(size * k, -1) for f in (left, right, diagonal))
+            H -= a @ b.T
+            same += X @ c.T  # one block a class
         H = 0.5 * (H + H.T)
         H.reshape(size, k, size, k)[:, np.arange(k), :, np.arange(k)] += same.reshape(size, size, k).transpose(2, 0, 1)
         W, _ = self._split(point.theta)
