@@ -22,7 +22,7 @@ Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
 
 SOLVERS: dict[str, Solver] = {"lbfgs": lbfgs, "newton-cg": newton_cg}
 _LEVELS = (0.5, 0.2)  # first level of smoothing in units of the margin, and the factor from level to level
-_LOWEST = 1e-9
+_LOWEST = 1e-12
 _NARROW = 0.1  # level below which pairs far from their margin have no curvature
 _FEW_PAIRS = 2000  # pairs of sample and class with most of the curvature, up to which Newton's method pays
 _WARM_LEVEL, _WARM_GAP = 1e-3, 0.3  # level at which a start with at most this gap is continued

@@ -24,6 +24,7 @@ Map = Callable[[np.ndarray], np.ndarray]
 
 _STRONG = 0.1  # strength from which a pair is worth its place in the Cholesky factor
 _DROPPED = 0.03  # strength, spread over the features, that the samples left out of a Hessian may have
+_LOST = 1e-4  # share of the curvature in the intercepts, which no penalty has, that they may have
 _FEW_PRODUCTS = 100_000  # multiply-adds with the rows that are not worth a choice
 _UNSEEN = 1e-2  # share of the penalty that stands for the intercepts, which it does not see
 
@@ -57,9 +58,11 @@ class Pairs:
         """The Hessian's map without the samples that hardly count, at small smoothing nearly all."""
         if self.objective.rows.X.size * self.objective.n_classes < _FEW_PRODUCTS:
             return self.objective.hessian(self.point)
-        sizes = self.strength.sum(axis=1, dtype=np.float64)
+        sizes, weights = (A.sum(axis=1, dtype=np.float64) for A in (self.strength, self.h))
         order = np.argsort(sizes)
-        first = np.searchsorted(np.cumsum(sizes[order]), _DROPPED * self.n_features, side="right")
+        dropped, lost = np.cumsum(sizes[order]), np.cumsum(weights[order])
+        first = np.searchsorted(dropped, _DROPPED * self.n_features, side="right")
+        first = min(first, np.searchsorted(lost, _LOST * lost[-1], side="right"))
         some, at = self.objective.some_rows(self.point, np.sort(order[first:]))
         return some.hessian(at)
 
