@@ -51,9 +51,7 @@ class M3SVC(LinearScores, MarginClassifier):
         :meth:`predict_proba`.
     delta : float, default=1e-2
         Smoothing of the hinge, ``g(t) = (t + sqrt(t^2 + delta^2)) / 2``; 0 is the hinge itself.  Small values cost
-        little time: the solver reaches them through larger ones.  With ``delta=0`` and more than 1,500 parameters
-        (classes times features, or rows of a kernel) gaps below about 1e-6 need many iterations.  Not used by the log
-        loss.
+        little time: the solver reaches them through larger ones.  Not used by the log loss.
     eps : float, default=0.0
         The paper's ridge on class vectors and intercepts.  At 0 the intercept is not penalised.
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
@@ -66,7 +64,7 @@ class M3SVC(LinearScores, MarginClassifier):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     solver : {"auto", "newton-cg", "lbfgs", "adam"}, default="auto"
-        ``"auto"``: Newton's method for few parameters, else L-BFGS.  ``"adam"``: as published, for comparison
+        ``"auto"``: L-BFGS, and Newton's method for few parameters or narrow smoothing.  ``"adam"``: as published, for comparison
         (``max_iter`` epochs of mini-batches).
     learning_rate : float, default=0.01
         Step of Adam, also in :meth:`partial_fit`.

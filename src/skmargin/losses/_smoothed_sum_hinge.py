@@ -78,7 +78,7 @@ class SumHingeCurvature:
         return 2 * self.h.sum(axis=1)
 
     def pairs(self) -> np.ndarray:
-        return self.h.copy()
+        return self.h
 
     def factors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         diagonal, own = self.h.copy(), np.zeros_like(self.h)

@@ -42,9 +42,8 @@ def newton_cg(objective: PrimalObjective, point: Point) -> Iterator[tuple[Point,
         if explicit:
             D = _direct_step(objective.explicit_hessian(point), gradient)
         else:
-            pairs = Pairs(objective, point)
             forcing = min(_FORCING, (float(np.linalg.norm(gradient)) / first_norm) ** 0.5)
-            D, n_products = _cg_step(pairs.hessian(), pairs.preconditioner(most), gradient, forcing)
+            D, n_products = _pair_step(objective, point, gradient, forcing, most)
             if n_products > _MANY_CG:
                 most = min(2 * most, _MOST_PAIRS)
         slope = float(np.vdot(gradient, D))
@@ -65,6 +64,15 @@ def _direct_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     except np.linalg.LinAlgError:  # only by rounding: the problem is convex
         step = np.linalg.solve(H, g)
     return -step.reshape(gradient.shape).astype(gradient.dtype)
+
+
+def _pair_step(
+    objective: PrimalObjective, point: Point, gradient: np.ndarray, forcing: float, most: int
+) -> tuple[np.ndarray, int]:
+    pairs = Pairs(objective, point)
+    hessian, precondition = pairs.hessian(), pairs.preconditioner(most)
+    del pairs  # as large as the scores
+    return _cg_step(hessian, precondition, gradient, forcing)
 
 
 def _cg_step(hessian: Map, precondition: Map, gradient: np.ndarray, forcing: float) -> tuple[np.ndarray, int]:

@@ -44,7 +44,8 @@ class Pairs:
         self.penalty = objective.penalty.class_metric(W.astype(np.float64))
         self.penalty.flat[:: k + 1] += 2 * objective.eps
         # where all class vectors coincide the penalty may have no curvature at all
-        self.penalty += _spread(self.h, y, k) * (1e-10 * self.size / self.n_features)
+        self.spread = _spread(np.stack([np.bincount(y, column, minlength=k) for column in self.h.T], axis=1))
+        self.penalty += self.spread * (1e-10 * self.size / self.n_features)
         inverse = _inverse(self.penalty)
         n = np.diagonal(inverse)
         distances = (n[:, None] + n - 2 * inverse) * self.size
@@ -53,6 +54,15 @@ class Pairs:
     def n_strong(self) -> int:
         """How many pairs have more curvature than the penalty."""
         return int(np.count_nonzero(self.strength > 1))
+
+    def _strongest(self, most: int) -> tuple[np.ndarray, np.ndarray]:
+        """Samples and classes of at most so many pairs; all where they are that few."""
+        strong = self.strength >= (_STRONG if self.strength.size > most else 0)
+        n_strong = int(np.count_nonzero(strong))
+        if n_strong > most:
+            strong &= self.strength >= np.partition(self.strength[strong], n_strong - most)[n_strong - most]
+        sample, other = np.nonzero(strong)
+        return sample[:most], other[:most]
 
     def hessian(self) -> Map:
         """The Hessian's map without the samples that hardly count, at small smoothing nearly all."""
@@ -69,19 +79,15 @@ class Pairs:
     def preconditioner(self, most: int) -> Map:
         """The inverse above for the strongest pairs, at most so many."""
         objective, k, y = self.objective, self.objective.n_classes, self.objective.own[1]
-        flat = self.strength.ravel()
-        least = max(_STRONG, float(np.partition(flat, -most)[-most])) if flat.size > most else 0.0
-        sample, other = np.divmod(np.flatnonzero(flat >= least)[:most], k)
-        root = np.sqrt(self.h[sample, other].astype(np.float64))
-        rest = self.h.copy()
-        rest[sample, other] = 0
-        spread = _spread(rest, y, k)
+        sample, other = self._strongest(most)
+        own, weight = y[sample], self.h[sample, other].astype(np.float64)
+        root = np.sqrt(weight)
+        spread = self.spread - _spread(np.bincount(own * k + other, weight, minlength=k * k).reshape(k, k))
         inverse = _inverse(self.penalty + spread * (self.size / self.n_features))
         intercept = _inverse(self.penalty * (_UNSEEN / self.size) + spread)
 
         chosen, row = np.unique(sample, return_inverse=True)
         some, _ = objective.some_rows(self.point, chosen)
-        own = y[sample]
         E = np.zeros((len(row), k))
         E[np.arange(len(row)), other] = root
         E[np.arange(len(row)), own] = -root
@@ -113,9 +119,8 @@ class Pairs:
         return apply
 
 
-def _spread(h: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
-    """``sum_il h_il (e_l - e_{y_i})(e_l - e_{y_i})'`` (k, k)."""
-    T = np.stack([np.bincount(y, h[:, l], minlength=k) for l in range(k)], axis=1)
+def _spread(T: np.ndarray) -> np.ndarray:
+    """``sum_jl T_jl (e_l - e_j)(e_l - e_j)'``."""
     T = T + T.T
     return np.diag(T.sum(axis=1)) - T
 
