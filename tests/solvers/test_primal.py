@@ -11,6 +11,7 @@ from skmargin.solvers import primal_lbfgs, primal_newton
 from skmargin.solvers.primal import choose_solver, minimise
 from skmargin.solvers.primal_factor import factorise
 from skmargin.solvers.primal_objective import PrimalObjective
+from skmargin.solvers.primal_pairs import Pairs
 
 
 def data(n=30, d=4, k=3, seed=0):
@@ -105,7 +106,7 @@ def test_solvers_dense_and_sparse_agree(monkeypatch, solver, loss):
 def test_l2_penalty_and_choice_of_solver():
     X, y, s = data()
     objective = PrimalObjective(X, y, s, 3, LogLoss(), L2(0.25))
-    assert choose_solver(objective) == "newton-cg"
+    assert choose_solver(objective, objective.point(np.zeros(objective.shape)), 0.5) == "newton-cg"
     state = minimise(objective, tol=1e-8)
     W = cp.Variable((4, 3))
     b = cp.Variable((1, 3))
@@ -115,12 +116,16 @@ def test_l2_penalty_and_choice_of_solver():
         "CLARABEL"
     )
     assert state.certificate.primal == pytest.approx(optimum, rel=1e-6)
-    wide = PrimalObjective(np.ones((5, 3000)), np.array([0, 1, 0, 1, 0]), np.ones(5), 2, LogLoss(), L2(1.0))
-    assert choose_solver(wide) == "lbfgs"
+    wide = PrimalObjective(
+        np.ones((5, 3000)), np.array([0, 1, 0, 1, 0]), np.ones(5), 2, SmoothedSumHinge(1e-2), L2(1.0)
+    )
+    start = wide.point(np.zeros(wide.shape))
+    assert choose_solver(wide, start, 0.5) == "lbfgs"
+    assert choose_solver(wide, start, 0.02) == "newton-cg"
 
 
 def test_single_precision_is_followed_by_double_and_any_thread_count_gives_the_same_bits(monkeypatch):
-    from skmargin.solvers import primal, primal_objective
+    from skmargin.solvers import primal, primal_rows
 
     X, y, s = data(n=300, d=20, k=5)
     objective = PrimalObjective(X, y, s, 5, SmoothedSumHinge(0.01), PairwisePower(0.01, 4))
@@ -130,15 +135,15 @@ def test_single_precision_is_followed_by_double_and_any_thread_count_gives_the_s
     assert mixed.theta.dtype == np.float64
     assert mixed.gap <= 1e-6
     assert mixed.certificate.primal == pytest.approx(plain.certificate.primal, rel=2e-6)
-    monkeypatch.setattr(primal_objective, "_BLOCK_WORK", 1000)
+    monkeypatch.setattr(primal_rows, "_BLOCK_WORK", 1000)
     results = []
     for threads in (1, 4):
-        monkeypatch.setattr(primal_objective, "effective_n_jobs", lambda _, n=threads: n)
-        primal_objective._pool.cache_clear()
+        monkeypatch.setattr(primal_rows, "effective_n_jobs", lambda _, n=threads: n)
+        primal_rows._pool.cache_clear()
         for rows in (X, sparse.csr_array(X)):
             blocked = PrimalObjective(rows, y, s, 5, LogLoss(), PairwisePower(0.01, 4))
             results.append(minimise(blocked, solver="lbfgs", tol=1e-4).theta)
-    primal_objective._pool.cache_clear()
+    primal_rows._pool.cache_clear()
     np.testing.assert_array_equal(results[0], results[2])
     np.testing.assert_array_equal(results[1], results[3])
 
@@ -153,6 +158,42 @@ def test_explicit_hessian_is_the_map(X_type, loss):
     H, product = objective.explicit_hessian(point), objective.hessian(point)
     columns = [product(e.reshape(theta.shape)).ravel() for e in np.eye(theta.size)]
     np.testing.assert_allclose(H, np.array(columns), rtol=1e-6, atol=1e-6 * np.abs(H).max())
+
+
+@pytest.mark.parametrize("X_type", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("penalty", [PairwisePower(0.5, 2), L2(0.5)])
+def test_preconditioner_of_all_pairs_is_the_inverse(X_type, penalty):
+    X, y, s = data()
+    objective = PrimalObjective(X_type(X), y, s, 3, SmoothedSumHinge(0.1), penalty, fit_intercept=False)
+    rng = np.random.default_rng(0)
+    point = objective.point(rng.normal(size=objective.shape))
+    V = rng.normal(size=objective.shape)
+    V -= V.mean(axis=1, keepdims=True)
+    pairs = Pairs(objective, point)
+    np.testing.assert_allclose(pairs.preconditioner(100)(objective.hessian(point)(V)), V, rtol=1e-6, atol=1e-8)
+    few = pairs.preconditioner(5)  # still a positive definite map
+    for _ in range(20):
+        V = rng.normal(size=objective.shape)
+        assert np.vdot(V, few(V)) > 0
+
+
+def test_hessian_without_samples_that_hardly_count(monkeypatch):
+    from skmargin.solvers import primal_pairs
+
+    X, y, s = data(n=300)
+    objective = PrimalObjective(X, y, s, 3, SmoothedSumHinge(1e-3), PairwisePower(0.5, 4))
+    point = minimise(objective, tol=1e-6).theta
+    point = objective.point(point)
+    V = np.random.default_rng(0).normal(size=objective.shape)
+    kept = []
+    some_rows = PrimalObjective.some_rows
+    monkeypatch.setattr(primal_pairs, "_FEW_PRODUCTS", 0)
+    monkeypatch.setattr(
+        PrimalObjective, "some_rows", lambda self, at, rows: kept.append(len(rows)) or some_rows(self, at, rows)
+    )
+    whole, part = objective.hessian(point)(V), Pairs(objective, point).hessian()(V)
+    assert kept[0] < 150
+    np.testing.assert_allclose(part, whole, rtol=0.05, atol=0.05 * np.abs(whole).max())
 
 
 def test_values_never_increase():

@@ -22,7 +22,8 @@ from ..regularizers import PairwisePower
 from ..solvers.primal import PrimalState, minimise
 from ..solvers.primal_adam import AdamState, adam_epoch
 from ..solvers.primal_factor import GramFactor, factorise
-from ..solvers.primal_objective import PrimalObjective, one_blas_thread
+from ..solvers.primal_objective import PrimalObjective
+from ..solvers.primal_rows import one_blas_thread
 from ..solvers.progress import tell
 from ._base import LinearScores, MarginClassifier, Problem, fitting
 
@@ -51,9 +52,7 @@ class M3SVC(LinearScores, MarginClassifier):
         :meth:`predict_proba`.
     delta : float, default=1e-2
         Smoothing of the hinge, ``g(t) = (t + sqrt(t^2 + delta^2)) / 2``; 0 is the hinge itself.  Small values cost
-        little time: the solver reaches them through larger ones.  With ``delta=0`` and more than 1,500 parameters
-        (classes times features, or rows of a kernel) gaps below about 1e-6 need many iterations.  Not used by the log
-        loss.
+        little time: the solver reaches them through larger ones.  Not used by the log loss.
     eps : float, default=0.0
         The paper's ridge on class vectors and intercepts.  At 0 the intercept is not penalised.
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
@@ -66,7 +65,7 @@ class M3SVC(LinearScores, MarginClassifier):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     solver : {"auto", "newton-cg", "lbfgs", "adam"}, default="auto"
-        ``"auto"``: Newton's method for few parameters, else L-BFGS.  ``"adam"``: as published, for comparison
+        ``"auto"``: L-BFGS, and Newton's method for few parameters or narrow smoothing.  ``"adam"``: as published, for comparison
         (``max_iter`` epochs of mini-batches).
     learning_rate : float, default=0.01
         Step of Adam, also in :meth:`partial_fit`.
@@ -333,7 +332,7 @@ class M3SVC(LinearScores, MarginClassifier):
         theta = np.zeros(objective.shape, objective.rows.dtype) if theta is None else theta
         adam = AdamState.start(objective.uncentred(theta))
         smooth = objective.with_pieces(
-            objective.loss.smoothed(self.delta or 1e-2), objective.penalty.smoothed(1e-3 / objective.row_size())
+            objective.loss.smoothed(self.delta or 1e-2), objective.penalty.smoothed(1e-3 / objective.row_size)
         )
         for epoch in range(1, self.max_iter + 1):
             adam = adam_epoch(

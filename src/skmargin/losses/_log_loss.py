@@ -32,7 +32,7 @@ class LogLoss:
         return float(s @ losses), Q
 
     def curvature(self, F: np.ndarray, own: Own, s: np.ndarray) -> SoftmaxCurvature:
-        return SoftmaxCurvature(self._softmax(F, own)[0], s)
+        return SoftmaxCurvature(self._softmax(F, own)[0], own, s)
 
     def smoothed(self, level: float) -> LogLoss:
         return self
@@ -48,8 +48,8 @@ class LogLoss:
 class SoftmaxCurvature:
     """``diag(q) - q q'`` for each sample."""
 
-    def __init__(self, Q: np.ndarray, s: np.ndarray) -> None:
-        self.Q, self.weight = Q, s.astype(Q.dtype, copy=False)[:, None]
+    def __init__(self, Q: np.ndarray, own: Own, s: np.ndarray) -> None:
+        self.Q, self.own, self.weight = Q, own, s.astype(Q.dtype, copy=False)[:, None]
 
     def product(self, R: np.ndarray) -> np.ndarray:
         U = self.Q * R
@@ -59,6 +59,11 @@ class SoftmaxCurvature:
 
     def sizes(self) -> np.ndarray:
         return ((self.Q * (1 - self.Q)) * self.weight).sum(axis=1)
+
+    def pairs(self) -> np.ndarray:
+        h = self.Q * (self.Q[self.own][:, None] * self.weight)
+        h[self.own] = 0
+        return h
 
     def factors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         weighted = self.Q * self.weight

@@ -26,6 +26,9 @@ class Curvature(Protocol):
     def sizes(self) -> np.ndarray:
         """Trace of each sample's matrix (n,): how much the sample counts in the second derivative."""
 
+    def pairs(self) -> np.ndarray:
+        """``h`` (n, k) such that the matrix of sample i is at least ``sum_l h_il (e_l - e_y)(e_l - e_y)'``."""
+
     def factors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """``c, a, b`` (n, k) such that the matrix of sample i is ``diag(c_i) - (a_i b_i' + b_i a_i') / 2``."""
 

@@ -77,6 +77,9 @@ class SumHingeCurvature:
     def sizes(self) -> np.ndarray:
         return 2 * self.h.sum(axis=1)
 
+    def pairs(self) -> np.ndarray:
+        return self.h
+
     def factors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         diagonal, own = self.h.copy(), np.zeros_like(self.h)
         diagonal[self.own] = self.h.sum(axis=1)

@@ -25,6 +25,9 @@ class L2:
     def explicit_hessian(self, W: np.ndarray) -> np.ndarray:
         return 2 * self.alpha * np.eye(W.size)
 
+    def class_metric(self, W: np.ndarray) -> np.ndarray:
+        return 2 * self.alpha * np.eye(W.shape[1])
+
     def smoothed(self, level: float) -> L2:
         return self
 

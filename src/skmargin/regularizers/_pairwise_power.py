@@ -80,11 +80,15 @@ class PairwisePower:
         D2 = self._squared(W)
         first = _laplacian(self.alpha * self.p * _power(D2, self.p / 2 - 1), D2.dtype)
         second = self.alpha * self.p * (self.p - 2) * _power(D2, self.p / 2 - 2)
-        apart = W[:, :, None] - W[:, None, :]  # (d, k, k): the small problems of this method only
-        outer = np.einsum("jl,ajl,bjl->jlab", second, apart, apart, optimize=True)
-        H = np.einsum("ab,jl->ajbl", np.eye(d), first) - outer.transpose(2, 0, 3, 1)
+        apart = W.T[:, None, :] - W.T[None, :, :]  # (k, k, d): the small problems of this method only
+        outer = (second[:, :, None] * apart)[:, :, :, None] * apart[:, :, None, :]
+        H = np.kron(np.eye(d), first).reshape(d, k, d, k) - outer.transpose(2, 0, 3, 1)
         H[:, np.arange(k), :, np.arange(k)] += outer.sum(axis=1)
         return H.reshape(d * k, d * k)
+
+    def class_metric(self, W: np.ndarray) -> np.ndarray:
+        """``alpha p Lap(S)``: for ``p >= 2`` the Hessian is between it and its ``(p - 1)``-fold."""
+        return _laplacian(self.alpha * self.p * _power(self._squared(W), self.p / 2 - 1), np.dtype(np.float64))
 
     def smoothed(self, level: float) -> PairwisePower:
         return self if self.p >= 2 or self.tau >= level else PairwisePower(self.alpha, self.p, level)

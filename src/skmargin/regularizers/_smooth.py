@@ -23,6 +23,9 @@ class SmoothPenalty(Protocol):
     def explicit_hessian(self, W: np.ndarray) -> np.ndarray:
         """The Hessian as a matrix over ``W.ravel()``: for small problems only."""
 
+    def class_metric(self, W: np.ndarray) -> np.ndarray:
+        """``M`` (k, k), new, such that the Hessian is within a factor of ``V -> V M``."""
+
     def smoothed(self, level: float) -> SmoothPenalty:
         """A penalty without kinks below the distance ``level``; itself where it is that smooth already."""
 

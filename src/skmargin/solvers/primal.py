@@ -14,16 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from .primal_lbfgs import lbfgs
-from .primal_newton import EXPLICIT_SIZE, explicit_is_cheap, newton_cg, newton_direct
+from .primal_newton import explicit_is_cheap, newton_cg
 from .primal_objective import Certificate, Point, PrimalObjective
+from .primal_pairs import Pairs
 from .progress import tell_gap
 
 Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
 
 SOLVERS: dict[str, Solver] = {"lbfgs": lbfgs, "newton-cg": newton_cg}
 _LEVELS = (0.5, 0.2)  # first level of smoothing in units of the margin, and the factor from level to level
-_LOWEST = 1e-9
-_FINE = 2e-3  # levels below are too narrow for L-BFGS: few samples hold all the curvature
+_LOWEST = 1e-12
+_NARROW = 0.1  # level below which pairs far from their margin have no curvature
+_FEW_PAIRS = 10_000  # pairs of sample and class with most of the curvature, up to which Newton's method pays
 _WARM_LEVEL, _WARM_GAP = 1e-3, 0.3  # level at which a start with at most this gap is continued
 _DOMINATED = 0.6  # share of the gap that the solver may still have when the level falls
 _SINGLE_WORK = 1_000_000  # multiply-adds of a product with the rows above which single precision pays
@@ -46,9 +48,10 @@ class PrimalState:
         return self.certificate.relative
 
 
-def choose_solver(objective: PrimalObjective) -> str:
-    """Newton where the whole Hessian is cheap, L-BFGS elsewhere."""
-    return "newton-cg" if explicit_is_cheap(objective) else "lbfgs"
+def choose_solver(objective: PrimalObjective, start: Point, level: float) -> str:
+    """Newton where the whole Hessian is cheap or where few pairs have most of it, L-BFGS elsewhere."""
+    narrow = level < _NARROW and Pairs(objective, start).n_strong() <= _FEW_PAIRS
+    return "newton-cg" if narrow or explicit_is_cheap(objective) else "lbfgs"
 
 
 def minimise(
@@ -78,11 +81,7 @@ def minimise(
     state : PrimalState
         The last point; ``state.gap > tol`` tells that ``max_iter`` was not enough.
     """
-    name = choose_solver(objective) if solver == "auto" else solver
-    fine = SOLVERS[name]
-    if solver == "auto" and objective.rows.dtype == np.float64 and np.prod(objective.shape) <= EXPLICIT_SIZE:
-        fine = newton_direct
-    run = _Run(SOLVERS[name], fine, 0.1 / objective.row_size(), max_iter, verbose)
+    run = _Run(solver, 0.1 / objective.row_size, max_iter, verbose)
     level = _LEVELS[0]
     if theta is None:
         theta = np.zeros(objective.shape, objective.rows.dtype)
@@ -92,7 +91,7 @@ def minimise(
         good = stage.certificate(stage.point(theta), objective).relative < _WARM_GAP
         level = _WARM_LEVEL if good else _LEVELS[0] * _LEVELS[1] ** 2
     single = objective.rows.dtype == np.float64 and objective.rows.X.size * objective.n_classes >= _SINGLE_WORK
-    if single and name == "lbfgs":
+    if single and not explicit_is_cheap(objective):
         state = run.descend(objective.astype(np.float32), theta.astype(np.float32), level, max(tol, _SINGLE_GAP), True)
         theta, level = state.theta.astype(np.float64), state.level
     return run.descend(objective, theta, level, tol, False)
@@ -100,8 +99,7 @@ def minimise(
 
 @dataclass
 class _Run:
-    method: Solver
-    fine: Solver  # for narrow smoothing
+    solver: str
     unit: float
     max_iter: int
     verbose: int
@@ -119,13 +117,14 @@ class _Run:
         while True:
             stage = self.stage(target, level)
             exact = stage.loss is target.loss and stage.penalty is target.penalty
-            method = self.fine if level < _FINE and not exact else self.method
+            start = stage.point(theta)
+            method = SOLVERS[choose_solver(stage, start, level) if self.solver == "auto" else self.solver]
             every = 10 if method is lbfgs else 1
-            for step, (point, _) in enumerate(method(stage, stage.point(theta))):
+            for step, (point, _) in enumerate(method(stage, start)):
                 self.n_iter += step > 0
                 if step % every and self.n_iter < self.max_iter:
                     continue
-                certificate = stage.certificate(point, target)
+                certificate, *own = stage.certificates(point, *((target,) if exact else (target, stage)))
                 certificate.dual = dual = max(dual, certificate.dual)
                 state = PrimalState(point.theta, certificate, level, self.n_iter)
                 tell_gap(state.gap, tol)
@@ -137,15 +136,13 @@ class _Run:
                 best = min(best, state.gap)
                 if may_stall and exact and best < 0.1 and stalled >= _PATIENCE:
                     return state
-                if not exact and step:
-                    own = stage.certificate(point, stage)
-                    if own.primal - own.dual <= _DOMINATED * (certificate.primal - certificate.dual):
-                        break
+                if own and step and own[0].primal - own[0].dual <= _DOMINATED * (certificate.primal - certificate.dual):
+                    break
             else:  # no step decreases the value: all that this precision can do
                 certificate = stage.certificate(point, target)
                 certificate.dual = dual = max(dual, certificate.dual)
                 state = PrimalState(point.theta, certificate, level, self.n_iter)
-                if exact or level <= _LOWEST or state.gap <= tol:
+                if exact or may_stall or level <= _LOWEST or state.gap <= tol:
                     return state
             theta, level = point.theta, max(level * _LEVELS[1], _LOWEST)
             stalled = 0

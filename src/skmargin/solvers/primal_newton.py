@@ -1,8 +1,7 @@
 """Newton's method: conjugate gradients for the step, or the Hessian itself where it is small.
 
 Given a smooth convex objective and a start, produces points of decreasing value.  The CG steps use products with the
-rows only (Hessian times vector) and stop at the forcing term ``min(0.5, sqrt(||g|| / ||g_0||))``: superlinear near
-the minimum, cheap far from it.
+rows that have curvature, and the preconditioner of `primal_pairs`; where they become many, it gets more pairs.
 """
 
 from __future__ import annotations
@@ -14,10 +13,15 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .primal_lines import line_search
 from .primal_objective import Point, PrimalObjective
+from .primal_pairs import Pairs
 
 EXPLICIT_WORK = 3e7  # multiply-adds for a whole Hessian below which it is cheaper than CG
-EXPLICIT_SIZE = 1500  # most parameters of a Hessian that is worth its cube where CG is slow
 _MAX_CG = 100
+_FORCING = (
+    0.15  # share of the gradient, in the preconditioner's norm, that a step of CG may leave; less near the minimum
+)
+_PAIRS, _MOST_PAIRS = 700, 4000  # pairs in the preconditioner, at first and at most
+_MANY_CG = 30  # products in a step after which more pairs are cheaper
 Map = Callable[[np.ndarray], np.ndarray]
 
 
@@ -29,25 +33,19 @@ def explicit_is_cheap(objective: PrimalObjective) -> bool:
 
 def newton_cg(objective: PrimalObjective, point: Point) -> Iterator[tuple[Point, np.ndarray]]:
     """Yield the start and then each iterate with its gradient; ends where no step decreases the value any more."""
-    return _newton(objective, point, explicit_is_cheap(objective))
-
-
-def newton_direct(objective: PrimalObjective, point: Point) -> Iterator[tuple[Point, np.ndarray]]:
-    """The same with the Hessian itself in every step."""
-    return _newton(objective, point, True)
-
-
-def _newton(objective: PrimalObjective, point: Point, explicit: bool) -> Iterator[tuple[Point, np.ndarray]]:
-    precondition = None if explicit else objective.preconditioner()
+    explicit = explicit_is_cheap(objective)
     gradient = objective.gradient(point)
     first_norm = float(np.linalg.norm(gradient)) or 1.0
+    most = _PAIRS
     while True:
         yield point, gradient
-        if precondition is None:
+        if explicit:
             D = _direct_step(objective.explicit_hessian(point), gradient)
         else:
-            forcing = min(0.5, (float(np.linalg.norm(gradient)) / first_norm) ** 0.5)
-            D = _cg_step(objective.hessian(point), precondition, gradient, forcing)
+            forcing = min(_FORCING, (float(np.linalg.norm(gradient)) / first_norm) ** 0.5)
+            D, n_products = _pair_step(objective, point, gradient, forcing, most)
+            if n_products > _MANY_CG:
+                most = min(2 * most, _MOST_PAIRS)
         slope = float(np.vdot(gradient, D))
         if not slope < 0:
             return
@@ -68,15 +66,27 @@ def _direct_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     return -step.reshape(gradient.shape).astype(gradient.dtype)
 
 
-def _cg_step(hessian: Map, precondition: Map, gradient: np.ndarray, forcing: float) -> np.ndarray:
+def _pair_step(
+    objective: PrimalObjective, point: Point, gradient: np.ndarray, forcing: float, most: int
+) -> tuple[np.ndarray, int]:
+    pairs = Pairs(objective, point)
+    hessian, precondition = pairs.hessian(), pairs.preconditioner(most)
+    del pairs  # as large as the scores
+    return _cg_step(hessian, precondition, gradient, forcing)
+
+
+def _cg_step(hessian: Map, precondition: Map, gradient: np.ndarray, forcing: float) -> tuple[np.ndarray, int]:
+    """The step and the number of products with the Hessian that it took."""
     D = np.zeros_like(gradient)
     r = -gradient
     z = precondition(r)
     d = z
     rho = float(np.vdot(r, z))
     stop = forcing**2 * rho
-    for _ in range(_MAX_CG):
+    n_products = 0
+    while n_products < _MAX_CG:
         Hd = hessian(d)
+        n_products += 1
         curvature = float(np.vdot(d, Hd))
         if curvature <= 0:  # only by rounding: the problem is convex
             break
@@ -88,4 +98,4 @@ def _cg_step(hessian: Map, precondition: Map, gradient: np.ndarray, forcing: flo
         if rho <= stop:
             break
         d = z + z.dtype.type(rho / old) * d
-    return D if D.any() else precondition(-gradient)
+    return (D if D.any() else precondition(-gradient)), n_products

@@ -12,84 +12,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import cache, cached_property
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from ..kernels.gram import row_blocks
 from ..losses import Own, SmoothLoss
 from ..regularizers import SmoothPenalty
+from .primal_rows import Rows
 
 _PRECONDITION_ROWS = 200
 _DROPPED = 1e-7  # share of the curvature that the samples left out of an explicit Hessian may have
-_BLOCK_WORK = 16_000_000  # multiply-adds of one block of a threaded product
-
-
-class Rows:
-    """Products with the rows, ``X W`` and ``X'P``, on all cores.
-
-    Large products are cut into blocks that do not depend on the number of threads: the same bits on every machine.
-    The caller holds BLAS at one thread (`one_blas_thread`): its own threads spin and wait for each other on a busy
-    machine.
-    """
-
-    def __init__(self, X: Any) -> None:
-        self.X, self.sparse = X, sparse.issparse(X)
-        self.shape: tuple[int, int] = X.shape
-        self.dtype: np.dtype = X.dtype
-
-    @cached_property
-    def _transposed(self) -> Any:
-        """Sparse ``X'`` by rows: no scatter in ``X'P``, and blocks by rows."""
-        return self.X.T.tocsr()
-
-    def astype(self, dtype: Any) -> Rows:
-        """The same rows in another precision."""
-        return Rows(self.X.astype(dtype))
-
-    def times(self, W: np.ndarray) -> np.ndarray:
-        """``X W`` (n, k): column-major for dense rows, so that sums over classes run along the samples."""
-        if self.sparse:
-            return self._sparse(self.X, W)
-        out = np.empty((W.shape[1], self.shape[0]), dtype=W.dtype)
-
-        def block(rows: slice) -> None:
-            np.matmul(W.T, self.X[rows].T, out=out[:, rows])
-
-        _run(block, _blocks(self.shape[0], self.X.size * W.shape[1] // _BLOCK_WORK))
-        return out.T
-
-    def transposed_times(self, P: np.ndarray) -> np.ndarray:
-        """``X'P`` (d, k)."""
-        if self.sparse:
-            return self._sparse(self._transposed, P)
-        parts = _run(lambda r: self.X[r].T @ P[r], _blocks(self.shape[0], self.X.size * P.shape[1] // _BLOCK_WORK))
-        total = parts[0]
-        for part in parts[1:]:
-            total += part
-        return total
-
-    def _sparse(self, A: Any, B: np.ndarray) -> np.ndarray:
-        blocks = _blocks(A.nnz, A.nnz * B.shape[1] // _BLOCK_WORK)
-        if len(blocks) == 1:
-            return A @ B
-        cuts = [0, *np.searchsorted(A.indptr, [b.stop for b in blocks[:-1]]).tolist(), A.shape[0]]
-        out = np.empty((A.shape[0], B.shape[1]), dtype=B.dtype)
-        B = np.ascontiguousarray(B)
-
-        def block(rows: slice) -> None:
-            out[rows] = A[rows] @ B
-
-        _run(block, [slice(a, b) for a, b in pairwise(cuts)])
-        return out
 
 
 def _largest(sizes: np.ndarray, rest: float) -> np.ndarray:
@@ -97,33 +33,6 @@ def _largest(sizes: np.ndarray, rest: float) -> np.ndarray:
     order = np.argsort(sizes)
     below = np.cumsum(sizes[order], dtype=np.float64)
     return np.sort(order[np.searchsorted(below, rest * below[-1], side="right") :])
-
-
-def _blocks(n: int, wanted: int) -> list[slice]:
-    """``n`` places in ``wanted`` (1 to 8) slices."""
-    cuts = np.linspace(0, n, min(max(wanted, 1), 8, max(n, 1)) + 1).astype(int).tolist()
-    return [slice(a, b) for a, b in pairwise(cuts)]
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(effective_n_jobs(-1), thread_name_prefix="skmargin")
-
-
-def _run(work: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
-    if len(blocks) == 1 or effective_n_jobs(-1) == 1:
-        return [work(block) for block in blocks]
-    return list(_pool().map(work, blocks))
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """While this is open, BLAS uses one thread."""
-    return _controller().limit(limits=1, user_api="blas")
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 @dataclass
@@ -187,6 +96,27 @@ class PrimalObjective:
         other.rows, other.centre = self.rows.astype(dtype), self.centre.astype(dtype)
         return other
 
+    def some_rows(self, point: Point, kept: np.ndarray) -> tuple[PrimalObjective, Point]:
+        """The problem on some of the samples (the centre stays) and the point's place in it."""
+        if len(kept) == len(self.weight):
+            return self, point
+        other = copy.copy(self)
+        other.__dict__.pop("_members", None)
+        other.rows, other.weight = Rows(self.rows.X[kept]), self.weight[kept]
+        other.own = (np.arange(len(kept)), self.own[1][kept])
+        F = np.asarray(point.F[kept], order="C" if self.rows.sparse else "F")
+        return other, replace(point, F=F)
+
+    def gram(self) -> np.ndarray:
+        """Inner products of the centred rows, in float64."""
+        X, centre = self.rows.X.astype(np.float64, copy=False), self.centre.astype(np.float64)
+        if not self.rows.sparse:
+            X = X - centre
+            return X @ X.T
+        u = X @ centre
+        return (X @ X.T).toarray() - u[:, None] - u + centre @ centre
+
+    @cached_property
     def row_size(self) -> float:
         """Root mean square length of the centred rows: the natural unit of ``1 / ||w||``."""
         X = self.rows.X
@@ -289,11 +219,11 @@ class PrimalObjective:
         for block in row_blocks(len(kept), size * k):
             X = self.rows.X[kept[block]].astype(np.float64)
             X = (X.toarray() if self.rows.sparse else X) - self.centre
-            if self.fit_intercept:
-                X = np.column_stack([X, np.ones(len(X), X.dtype)])
-            a, b, c = ((X[:, :, None] * f[block][:, None, :]).reshape(len(X), -1) for f in (left, right, diagonal))
-            H -= a.T @ b
-            same += X.T @ c  # one block a class
+            X = X.T if not self.fit_intercept else np.vstack([X.T, np.ones(len(X))])
+            # along the samples, which are many, not along the classes
+            a, b, c = ((X[:, None, :] * f[block].T.copy()).reshape(size * k, -1) for f in (left, right, diagonal))
+            H -= a @ b.T
+            same += X @ c.T  # one block a class
         H = 0.5 * (H + H.T)
         H.reshape(size, k, size, k)[:, np.arange(k), :, np.arange(k)] += same.reshape(size, size, k).transpose(2, 0, 1)
         W, _ = self._split(point.theta)
@@ -330,37 +260,52 @@ class PrimalObjective:
         return apply
 
     def certificate(self, point: Point, target: PrimalObjective) -> Certificate:
-        """Value of the ``target`` problem at the point and a lower bound of its minimum.
+        """Value of the ``target`` problem at the point and a lower bound of its minimum."""
+        return self.certificates(point, target)[0]
+
+    def certificates(self, point: Point, *targets: PrimalObjective) -> list[Certificate]:
+        """The same for several targets with these data.
 
         The slopes of this (smoother) problem's loss are a dual point of the target's.  A free intercept asks
         that they sum to zero in every class: the flow between classes is balanced by one factor for each class.
         ``-X'A`` is then written over the terms of the penalty, whose conjugates are bounded one by one.
         """
         W, _ = self._split(point.theta.astype(np.float64, copy=False))
-        primal = target.penalty.value(W) + self.eps * float(np.vdot(point.theta, point.theta))
         P = point.P.astype(np.float64)  # the dual point A, each sample's times its weight
         P[self.own] = 0
         if self.fit_intercept and not self.eps:
             self._balance(P)
         feasible = 1.0
-        for rows, own, weight in self._blocks_of_rows():
-            primal += target.loss.value(point.F[rows], own, weight)
-            feasible = min(feasible, target.loss.feasible_factor(P[rows] / weight[:, None]))
+        for rows, _, weight in self._blocks_of_rows():
+            feasible = min(feasible, self.loss.feasible_factor(P[rows] / weight[:, None]))
         P *= feasible
         P[self.own] = -P.sum(axis=1)
         Z = -self._split(self.pull_back(P.astype(self.rows.dtype, copy=False)).astype(np.float64, copy=False))[0]
-        Z = Z - 2 * self.eps * W  # the rest is the share of eps ||W||^2
-        factor, bound = target.penalty.conjugate(self.penalty.split(W, Z))
+        parts = self.penalty.split(W, Z - 2 * self.eps * W)  # the rest is the share of eps ||W||^2
+        into = P.sum(axis=0)
+        P[self.own] = 0
+        return [self._bound(target, point, W, P, parts, into) for target in targets]
+
+    def _bound(
+        self, target: PrimalObjective, point: Point, W: np.ndarray, P: np.ndarray, parts: np.ndarray, into: np.ndarray
+    ) -> Certificate:
+        primal = target.penalty.value(W) + self.eps * float(np.vdot(point.theta, point.theta))
+        factor, bound = target.penalty.conjugate(parts)
         dual = -bound
         for rows, own, weight in self._blocks_of_rows():
-            A = P[rows] * (factor / weight)[:, None]
-            A[own] = 0
-            dual += target.loss.dual_value(A, own, weight)
+            primal += target.loss.value(point.F[rows], own, weight)
+            dual += target.loss.dual_value(P[rows] * (factor / weight)[:, None], own, weight)
         if self.eps:
             dual -= factor**2 * self.eps * float(np.vdot(W, W))
             if self.fit_intercept:
-                dual -= factor**2 * float((P.sum(axis=0) ** 2).sum()) / (4 * self.eps)
+                dual -= factor**2 * float((into**2).sum()) / (4 * self.eps)
         return Certificate(primal, dual)
+
+    @cached_property
+    def _members(self) -> Any:
+        """Which samples belong to which class, (k, n)."""
+        n = len(self.weight)
+        return sparse.csr_array((np.ones(n), (self.own[1], self.own[0])), shape=(self.n_classes, n))
 
     def _balance(self, P: np.ndarray) -> None:
         """Turn ``P_il`` into ``P_il d_{y_i} / d_l`` with as much flow into each class as out of it.
@@ -369,8 +314,7 @@ class PrimalObjective:
         steps.
         """
         k = self.n_classes
-        member = sparse.csr_array((np.ones(len(P)), (self.own[1], self.own[0])), shape=(k, len(P)))
-        T = np.maximum(member @ P, 1e-300)
+        T = np.maximum(self._members @ P, 1e-300)
         np.fill_diagonal(T, 0)
         x = np.zeros(k)
         flow = T
