@@ -76,7 +76,10 @@ def solve_lp(
     X = _suitable_rows(X)
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() if fit_intercept else None
     solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
-    stages = [(_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in _stages(X, n_classes, tol)]
+    if X.shape[0] * X.shape[1] * n_classes <= TINY:
+        stages = _tiny(_arrays(X, np.float64), tol)
+    else:
+        stages = [(_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in _stages(X, tol)]
     rows = (lambda: X.toarray() if sparse.issparse(X) else X) if _few_parameters(X.shape, n_classes) else None
     face = _face_pays(X, n_classes)
     return DualState(
@@ -100,15 +103,18 @@ def solve_lp_kernel(
 ) -> LpKernelState:
     """Solve for a kernel matrix to a relative duality gap of ``tol``; see the head of this file."""
     mean = np.zeros(len(y)) if fit_intercept else None
-    stages: list[Stage] = [((K,), tol, False)]
-    if K.size * n_classes <= TINY:
-        stages.append(((K,), min(tol, ROUNDING), True))
+    stages = _tiny((K,), tol) if K.size * n_classes <= TINY else [((K,), tol, False)]
     rows = (lambda: _factor(K)) if _few_parameters(K.shape, n_classes) else None
     return LpKernelState(
         *_solve(
             _ext.lp_gram, stages, y, cap, n_classes, p, mean, True, rows, len(y), tol, max_iter, seed, state, verbose
         )
     )
+
+
+def _tiny(arrays: tuple[Any, ...], tol: float) -> list[Stage]:
+    """What the user asked for, and then rounding, which costs next to nothing here."""
+    return [(arrays, tol, False), (arrays, min(tol, ROUNDING), True)]
 
 
 def _few_parameters(shape: tuple[int, int], k: int) -> bool:
@@ -166,7 +172,8 @@ def _solve(
         bound = max(bound, out["primal"] - out["gap"])
         if best is None or out["primal"] <= best["primal"]:
             best = out
-        if passes >= most:
+        # Only float32 stages have a goal below tol that is not rounding: where they reach it, that is enough.
+        if passes >= most or (tol > goal > ROUNDING and _relative(out) <= goal):
             break
     assert best is not None
     # Where a solve to rounding costs next to nothing, what the user asked for is not all.
