@@ -7,6 +7,7 @@
 //   - lists: a sample keeps the few rivals that can move; idle rivals and stuck samples leave until the next check;
 //   - the gap is a sum over samples, known at each visit before the step: its running sum says when a full check of
 //     all samples and classes is worth its cost.  Only a full check can end the run;
+//   - samples whose share of the gap is small rest for some passes (rests.hpp; for the weighted norms only so far);
 //   - conjugate gradients on the face of the dual (face.hpp) between passes;
 //   - the primal point may be W stretched a little: where C is large, losses that remain although the dual is solved
 //     vanish when W grows by a part of tol, and nothing has to be iterated for them.
@@ -25,6 +26,7 @@
 #include "multipliers.hpp"
 #include "poll.hpp"
 #include "random.hpp"
+#include "rests.hpp"
 
 namespace skm {
 
@@ -57,7 +59,7 @@ class BlockAscent {
                 uint64_t seed)
         : geo(geo), loss(loss), y(y), duals(duals), model(geo), poll(poll), n(geo.rows.n), k(geo.rows.k), b_(b),
           random_(seed), f_(k + 1), d_(k + 1), old_(k + 1), new_(k + 1), step_(k + 1), cls_(k + 1), moved_(k + 1),
-          curvature_(geo.curvature) {
+          curvature_(geo.curvature), rests_(Model::weighted ? geo.rows.n : 0) {
         // A row of (nearly) no length: a larger curvature is still an ascent step and keeps the arithmetic sound.
         for (int64_t i = 0; i < n; ++i) curvature_[i] = std::max(curvature_[i], 1e-7 / loss.room(i));
         rebuild_model();
@@ -83,8 +85,16 @@ class BlockAscent {
             if (a + 2 < active_.size()) prefetch(active_[a + 2]);
             if (a + 1 < active_.size()) geo.rows.prefetch(active_[a + 1]);
             active_[kept] = active_[a];
+            const double before = gap;
+            if constexpr (Model::weighted)
+                if (rests_.resting(i, gap)) {
+                    ++kept;
+                    continue;
+                }
             kept += visit(i, gap);
+            if constexpr (Model::weighted) rests_.visited(i, gap - before);
         }
+        rests_.pass_ended(gap, active_.size());
         active_.resize(kept);
         if (geo.shifted() && multipliers_.due(gap, geo.t, model.residual(b_), geo.reach)) model.multiplier_step(b_);
         if (++passes_ == 1) measure(model);
@@ -99,6 +109,7 @@ class BlockAscent {
             stretched_[j] = 0;
         }
         active_.clear();
+        rests_.wake();
         check_work_ = -work_;
         measure(model);
         for (int64_t i = 0; i < n; ++i) {
@@ -481,6 +492,7 @@ class BlockAscent {
     double lengths_[trials] = {}, stretched_[trials] = {};  // stretches that a check tries, and the sum of the losses
     double saved_ = 0;                                      // loss that the stretch saved in this pass
     Multipliers multipliers_;
+    Rests rests_;
     double floor_ = 1e-6;  // least norm of a class vector that the weights see, relative to the largest
     bool warm_ = false;
 };

@@ -10,9 +10,9 @@ from sklearn.utils._param_validation import Interval
 
 from ..kernels._rows import row_dtype
 from ..kernels.gram import gram
-from ..solvers.dual_blocks import TINY, DualState
+from ..solvers.dual_blocks import DualState
 from ..solvers.kernel_blocks import KernelState
-from ..solvers.lp_blocks import LpKernelState, solve_lp, solve_lp_kernel
+from ..solvers.lp_blocks import LpKernelState, few_parameters, solve_lp, solve_lp_kernel
 from ._base import Problem
 from ._documented import documented
 from ._dual import Before, DualMachine
@@ -115,7 +115,7 @@ class LpNormSVC(DualMachine):
             return super()._fit_kernel(problem, seed, before)
         X, y, k = self._kernel_points(problem), problem.y, problem.n_classes
         n = len(y)
-        dtype = np.dtype(np.float64 if n**2 * k <= TINY else row_dtype(self.tol))
+        dtype = np.dtype(np.float64 if few_parameters((n, n), k) else row_dtype(self.tol))
         megabytes = n**2 * dtype.itemsize / 2**20
         if megabytes > self.cache_size:
             raise ValueError(

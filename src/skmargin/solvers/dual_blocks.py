@@ -100,7 +100,7 @@ def solve_linear(
             if state.gap <= tol or state.n_iter >= max_iter:
                 return state
     passes = 0
-    for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if tiny else _stages(X, k, tol):
+    for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if tiny else _stages(X, tol):
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
             *_arrays(X, dtype), y, cap, k, loss, K, mean, fit_intercept,
@@ -196,11 +196,9 @@ def _suitable_rows(X: Any) -> Any:
     return X
 
 
-def _stages(X: Any, k: int, tol: float) -> list[tuple[type, float, bool]]:
+def _stages(X: Any, tol: float) -> list[tuple[type, float, bool]]:
     """Number types, the gap to reach with each, and whether it may give up where it makes no progress."""
     size = X.shape[0] * X.shape[1]
-    if size * k <= TINY:
-        return [(np.float64, tol, False), (np.float64, min(tol, ROUNDING), True)]
     if X.dtype == np.float32 and tol >= SINGLE_TOL:
         return [(np.float32, tol, False)]
     if size < 3e5 and not sparse.issparse(X):

@@ -29,6 +29,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from skmargin._core import _ext
+from skmargin.kernels._rows import KernelRows
 
 from .dual_blocks import (
     ROUNDING,
@@ -41,6 +42,7 @@ from .dual_blocks import (
     _suitable_rows,
     solve_linear,
 )
+from .kernel_factor import factor
 from .lp_interior import solve_interior
 
 Stage = tuple[tuple[Any, ...], float, bool]  # arrays of the rows, gap to reach, whether it may give up
@@ -76,8 +78,11 @@ def solve_lp(
     X = _suitable_rows(X)
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() if fit_intercept else None
     solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
-    stages = [(_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in _stages(X, n_classes, tol)]
-    rows = (lambda: X.toarray() if sparse.issparse(X) else X) if _few_parameters(X.shape, n_classes) else None
+    if X.shape[0] * X.shape[1] * n_classes <= TINY:
+        stages = _tiny(_arrays(X, np.float64), tol)
+    else:
+        stages = [(_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in _stages(X, tol)]
+    rows = (lambda: X.toarray() if sparse.issparse(X) else X) if few_parameters(X.shape, n_classes) else None
     face = _face_pays(X, n_classes)
     return DualState(
         *_solve(solve, stages, y, cap, n_classes, p, mean, face, rows, X.shape[1], tol, max_iter, seed, state, verbose)
@@ -100,10 +105,9 @@ def solve_lp_kernel(
 ) -> LpKernelState:
     """Solve for a kernel matrix to a relative duality gap of ``tol``; see the head of this file."""
     mean = np.zeros(len(y)) if fit_intercept else None
-    stages: list[Stage] = [((K,), tol, False)]
-    if K.size * n_classes <= TINY:
-        stages.append(((K,), min(tol, ROUNDING), True))
-    rows = (lambda: _factor(K)) if _few_parameters(K.shape, n_classes) else None
+    stages = _tiny((K,), tol) if K.size * n_classes <= TINY else [((K,), tol, False)]
+    few = few_parameters(K.shape, n_classes)
+    rows = (lambda: factor(KernelRows(K, "precomputed", dtype=np.float64))) if few else None
     return LpKernelState(
         *_solve(
             _ext.lp_gram, stages, y, cap, n_classes, p, mean, True, rows, len(y), tol, max_iter, seed, state, verbose
@@ -111,17 +115,15 @@ def solve_lp_kernel(
     )
 
 
-def _few_parameters(shape: tuple[int, int], k: int) -> bool:
+def _tiny(arrays: tuple[Any, ...], tol: float) -> list[Stage]:
+    """What the user asked for, and then rounding, which costs next to nothing here."""
+    return [(arrays, tol, False), (arrays, min(tol, ROUNDING), True)]
+
+
+def few_parameters(shape: tuple[int, int], k: int) -> bool:
+    """Whether interior-point steps are within reach."""
     n, d = shape
     return d * k <= INTERIOR_PARAMETERS and n * d * k <= INTERIOR_SIZE
-
-
-def _factor(K: np.ndarray) -> np.ndarray:
-    """Rows whose inner products are K."""
-    values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64))
-    kept = values > 1e-12 * values[-1]
-    rows: np.ndarray = vectors[:, kept] * np.sqrt(values[kept])
-    return rows
 
 
 def _solve(
@@ -133,7 +135,7 @@ def _solve(
     p: float,
     mean: np.ndarray | None,
     face: bool,
-    rows: Callable[[], np.ndarray] | None,
+    rows: Callable[[], np.ndarray | None] | None,
     d: int,
     tol: float,
     max_iter: int,
@@ -141,7 +143,7 @@ def _solve(
     state: DualState | None,
     verbose: int,
 ) -> tuple[Any, ...]:
-    """``rows`` gives dense rows for interior-point steps; None where these are out of reach."""
+    """``rows`` gives dense rows for interior-point steps; None where these are out of reach or there are none."""
     duals: tuple[np.ndarray, ...] = np.zeros(len(y) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
     multipliers = np.zeros(k)
     if state is not None:
@@ -166,15 +168,18 @@ def _solve(
         bound = max(bound, out["primal"] - out["gap"])
         if best is None or out["primal"] <= best["primal"]:
             best = out
-        if passes >= most:
+        # Only float32 stages have a goal below tol that is not rounding: where they reach it, that is enough.
+        if passes >= most or (tol > goal > ROUNDING and _relative(out) <= goal):
             break
     assert best is not None
     # Where a solve to rounding costs next to nothing, what the user asked for is not all.
     needed = tol if stages[-1][1] == tol else min(tol, POLISHED)
-    if best["primal"] - bound > needed * best["primal"] and rows is not None and passes < max_iter:
+    reached = best["primal"] - bound <= needed * best["primal"] or passes >= max_iter
+    Z = None if reached or rows is None else rows()
+    if Z is not None:
         with threadpool_limits(1, "blas"):  # the products are small: threads would only wait for each other
             point = solve_interior(
-                rows(), y, cap, k, p, fit_intercept=mean is not None, tol=0.1 * needed, max_iter=max_iter - passes
+                Z, y, cap, k, p, fit_intercept=mean is not None, tol=0.1 * needed, max_iter=max_iter - passes
             )
         passes += point.n_iter
         linear = solve is not _ext.lp_gram

@@ -26,6 +26,7 @@ from scipy import linalg
 from skmargin._core import checkpoint
 
 SHORTEST = 1e-8  # a step below this is no progress
+VANISHED = 1e-30  # sum of a s, relative to the objective, at which only rounding is left to iterate on
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def solve_interior(
         unbalanced = float(np.abs(V[:, d:]).max()) if fit_intercept else 0.0
         if abs(objective - dual) <= tol * objective and unbalanced <= tol * scale * float(cap.sum()) / k:
             break
-        if n_iter >= max_iter:
+        if n_iter >= max_iter or a.size * mu <= VANISHED * objective:
             break
         checkpoint()
         n_iter += 1
