@@ -65,8 +65,8 @@ class M3SVC(LinearScores, MarginClassifier):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     solver : {"auto", "newton-cg", "lbfgs", "adam"}, default="auto"
-        ``"auto"``: L-BFGS, and Newton's method for few parameters or narrow smoothing.  ``"adam"``: as published, for comparison
-        (``max_iter`` epochs of mini-batches).
+        ``"auto"``: L-BFGS, and Newton's method for few parameters or narrow smoothing.  ``"adam"``: as published, for
+        comparison (``max_iter`` epochs of mini-batches).
     learning_rate : float, default=0.01
         Step of Adam, also in :meth:`partial_fit`.
     batch_size : int, default=256
