@@ -64,8 +64,6 @@ FIGURE_2 = replace(
     "objective falls.",
 )
 _LOGISTIC = LogisticRegression(C=10, max_iter=1000)
-# Both parts together weigh the same: 5 % labelled rows of weight 1, 95 % of this weight.
-_EVEN = measures.LABELLED / (1 - measures.LABELLED)
 _SEMI = Protocol(repeats=10, rows=1500, test_rows=4000, budget=90)
 SEMI = replace(
     TABLE,
@@ -77,11 +75,11 @@ SEMI = replace(
         Model("supervised", "MultiMarginSVC on the labelled rows", MultiMarginSVC(random_state=0), {}),
         Model("semi", "the paper's weight, 1 / number of unlabelled rows", SemiSupervisedMarginSVC(random_state=0), {}),
         Model(
-            "semi, even", "both parts weigh the same", SemiSupervisedMarginSVC(C_unlabeled=_EVEN, random_state=0), {}
+            "semi, even", "both parts weigh the same", SemiSupervisedMarginSVC(C_unlabeled="even", random_state=0), {}
         ),
         Model(
             "semi, even, free", "the same, class shares free",
-            SemiSupervisedMarginSVC(C_unlabeled=_EVEN, balance=False, random_state=0), {},
+            SemiSupervisedMarginSVC(C_unlabeled="even", balance=False, random_state=0), {},
         ),
         Model("SelfTraining", "logistic regression", SelfTrainingClassifier(_LOGISTIC), {}),
         Model("LabelSpreading", "seven neighbours", LabelSpreading(kernel="knn", n_neighbors=7), {}),
