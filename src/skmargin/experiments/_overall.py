@@ -81,6 +81,24 @@ def parameters(scores: Scores) -> str:
     return markdown(["method", "parameter", "default", "chosen most often", "share of each value"], rows, left=2)
 
 
+def defaults(scores: Scores) -> str:
+    """Mean accuracy with one value of the parameter on all data; the default bold."""
+    rows = []
+    for method in scores.experiment.methods:
+        ((name, values),) = method.grid.items()
+        curves = [scores.curve(data, method.name)[1] for data in scores.names]
+        done = [curve for curve in curves if len(curve) == len(values)]
+        if not done:
+            continue
+        means, default = 100 * np.mean(done, axis=0), _default(method.estimator, name)
+        cells = [f"{value:g}: {accuracy:.1f}" for value, accuracy in zip(sorted(values), means, strict=True)]
+        at = sorted(values).index(default)
+        cells[at] = f"**{cells[at]}**"
+        rows.append([method.name, name, str(len(done)), f"{means.max() - means[at]:.1f}", ", ".join(cells)])
+    header = ["method", "parameter", "sets", "best over default", "mean accuracy, %, for each value"]
+    return markdown(header, rows, left=2)
+
+
 def advice(scores: Scores) -> list[str]:
     """Which method for which data."""
     means, fit = scores.means(), _relative(scores, "fit_seconds")

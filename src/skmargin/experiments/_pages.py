@@ -47,9 +47,9 @@ def write_pages(results: Sequence[Result], folder: str | os.PathLike[str], run: 
             pages.setdefault(one.experiment.paper, []).append(one)
     written = []
     for paper, parts in pages.items():
-        if paper == "overall" and not _overall.finished(parts[0]).rows:
+        if paper == "overall" and not (parts[0].experiment.name == "overall" and _overall.finished(parts[0]).rows):
             continue
-        text = _overall_page(parts[0], folder) if paper == "overall" else _page(paper, parts, folder)
+        text = _overall_page(parts, folder) if paper == "overall" else _page(paper, parts, folder)
         written.append(_write(folder / f"{paper}.md", text))
     if pages:
         written.append(_write(folder / "README.md", _index(pages)))
@@ -73,8 +73,8 @@ def _page(paper: str, parts: Sequence[Scores], folder: Path) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _overall_page(part: Scores, folder: Path) -> str:
-    part = _overall.finished(part)
+def _overall_page(parts: Sequence[Scores], folder: Path) -> str:
+    part = _overall.finished(parts[0])
     blocks = [f"# {TITLES['overall']}", INTRODUCTIONS["overall"], _made("overall", [part]), _here(part)]
     blocks += ["## Ranks and times", _overall.summary_table(part), REMARKS["overall"]]
     name = "overall-ranks.svg"
@@ -83,7 +83,10 @@ def _overall_page(part: Scores, folder: Path) -> str:
     blocks += ["## Which method for which data", *_bullets(_overall.advice(part))]
     blocks += ["Some pairs:", *_bullets([f"{words}." for words in _overall.pairs(part)])]
     blocks += ["## Accuracy, %", _overall.matrix(part)]
-    blocks += ["## Chosen parameters", _overall.parameters(part), *_missing(part)]
+    blocks += ["## Chosen parameters", _overall.parameters(part)]
+    for one in parts[1:]:
+        blocks += [f"## {one.experiment.title}", REMARKS[one.experiment.name], _overall.defaults(one)]
+    blocks += _missing(part)
     return "\n\n".join(blocks) + "\n"
 
 

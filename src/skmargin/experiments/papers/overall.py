@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...comparison import models
 from .. import _measures as measures
 from .._sources import RAETSCH, SOURCES
@@ -34,4 +36,24 @@ OVERALL = Experiment(
     measure=measures.accuracy,
     reference="crammer-singer",
 )
-EXPERIMENTS = (OVERALL,)
+# A ladder around each default; the parameter is the one that the grids of the comparison tune.
+_LADDERS = {
+    "m3": (1e-5, 1e-4, 1e-3, 1e-2),
+    "odm": (10.0, 40.0, 100.0, 400.0, 1000.0, 4000.0),
+    "uldm": (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3),
+}
+_LADDER = (0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
+DEFAULTS = replace(
+    OVERALL,
+    name="overall-defaults",
+    title="One value for all data",
+    rows=tuple(replace(row, protocol=replace(row.protocol, repeats=1)) for row in OVERALL.rows),
+    quick=tuple(replace(row, protocol=replace(row.protocol, values=None)) for row in OVERALL.quick),
+    methods=tuple(
+        replace(method, grid={next(iter(method.grid)): _LADDERS.get(method.name, _LADDER)})
+        for method in OVERALL.methods
+        if method.own
+    ),
+    measure=measures.sweep,
+)
+EXPERIMENTS = (OVERALL, DEFAULTS)
