@@ -63,6 +63,7 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
         using Loss = HingeLoss<Hinge::max>;
         const Loss loss(task.cap.data(), 1);
         BlockAscent<Rows, Loss, LpModel<Rows>> ascent(geo, loss, task.y.data(), duals, b.data(), poll, task.seed);
+        ascent.let_rest();
         const Limits limits{task.tol, task.passes, infinity, task.stop_on_stall};
         if (task.face) {
             LpFaceSteps<Rows, Loss> face(ascent, task.q);

@@ -59,11 +59,14 @@ class BlockAscent {
                 uint64_t seed)
         : geo(geo), loss(loss), y(y), duals(duals), model(geo), poll(poll), n(geo.rows.n), k(geo.rows.k), b_(b),
           random_(seed), f_(k + 1), d_(k + 1), old_(k + 1), new_(k + 1), step_(k + 1), cls_(k + 1), moved_(k + 1),
-          curvature_(geo.curvature), rests_(Model::weighted ? geo.rows.n : 0) {
+          curvature_(geo.curvature) {
         // A row of (nearly) no length: a larger curvature is still an ascent step and keeps the arithmetic sound.
         for (int64_t i = 0; i < n; ++i) curvature_[i] = std::max(curvature_[i], 1e-7 / loss.room(i));
         rebuild_model();
     }
+
+    // Passes leave out samples with little to gain (rests.hpp): good where there are no steps on the face.
+    void let_rest() { rests_.allow(n); }
 
     // W = sum_i x_i c_i' from the duals: the start, and later the end of accumulated rounding.
     void rebuild_model() {
@@ -86,13 +89,12 @@ class BlockAscent {
             if (a + 1 < active_.size()) geo.rows.prefetch(active_[a + 1]);
             active_[kept] = active_[a];
             const double before = gap;
-            if constexpr (Model::weighted)
-                if (rests_.resting(i, gap)) {
-                    ++kept;
-                    continue;
-                }
+            if (rests_.resting(i, gap)) {
+                ++kept;
+                continue;
+            }
             kept += visit(i, gap);
-            if constexpr (Model::weighted) rests_.visited(i, gap - before);
+            rests_.visited(i, gap - before);
         }
         rests_.pass_ended(gap, active_.size());
         active_.resize(kept);

@@ -12,16 +12,21 @@ namespace skm {
 
 class Rests {
   public:
-    explicit Rests(int64_t n) : left_(n, 0), share_(n, 0.0) {}
+    // Before that no sample rests.
+    void allow(int64_t n) {
+        left_.assign(n, 0);
+        share_.assign(n, 0.0);
+    }
 
     // Whether sample i still rests; then its share is added to `gap`.
     bool resting(int64_t i, double& gap) {
-        if (left_[i] == 0) return false;
+        if (left_.empty() || left_[i] == 0) return false;
         --left_[i];
         gap += share_[i];
         return true;
     }
     void visited(int64_t i, double share) {
+        if (left_.empty()) return;
         share_[i] = share;
         if (share < mean_) left_[i] = share < 0.1 * mean_ ? longest : 1;
     }
