@@ -208,9 +208,9 @@ def test_folds_on_threads_are_views_of_one_array(container):
 )
 def test_memory_does_not_grow_with_the_threads_by_the_rows(estimator, density, dtype):
     rng = np.random.default_rng(0)
-    rows = rng.random((500, 2000), dtype=np.float32).astype(dtype)
+    rows = rng.random((1000, 2000), dtype=np.float32).astype(dtype)
     rows[rng.random(rows.shape) >= density] = 0
-    labels = np.arange(500) % 3
+    labels = np.arange(1000) % 3
     peaks = []
     for n_jobs in (2, 5):
         search = MarginSearchCV(estimator, {"C": [1e-4, 1e-3]}, cv=5, n_jobs=n_jobs, refit=False)

@@ -82,7 +82,7 @@ def solve_linear(
     """Solve to a relative duality gap of ``tol``; see the head of this file."""
     n, k = len(y), n_classes
     X = _suitable_rows(X)
-    mean = np.asarray(X.sum(axis=0), dtype=np.float64).ravel() / n  # SciPy's mean would copy sparse rows
+    mean = mean_row(X)
     strength = np.mean(cap) * _spread(X, mean)
     if not fit_intercept and (X.shape[1] < MANY_FEATURES or strength < WEAK):
         mean = np.zeros_like(mean)
@@ -146,6 +146,16 @@ def block_flops(n: int, d: int, k: int, strength: float) -> float:
     so, and C hardly matters.
     """
     return 15 * strength**0.66 * 2 * n * k * (d + 128) if n >= 10 * k * d else 0.0
+
+
+def mean_row(X: Any) -> np.ndarray:
+    """The mean of the rows in double precision; SciPy's would copy sparse rows."""
+    if not sparse.issparse(X):
+        return X.mean(axis=0, dtype=np.float64)
+    n, d = X.shape
+    chunk = max(d, 1 << 13)
+    parts = (slice(at, min(at + chunk, X.nnz)) for at in range(0, X.nnz, chunk))
+    return sum((np.bincount(X.indices[p], X.data[p], minlength=d) for p in parts), start=np.zeros(d)) / n
 
 
 def _spread(X: Any, mean: np.ndarray) -> float:

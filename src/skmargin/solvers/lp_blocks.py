@@ -40,6 +40,7 @@ from .dual_blocks import (
     _relative,
     _stages,
     _suitable_rows,
+    mean_row,
     solve_linear,
 )
 from .kernel_factor import factor
@@ -76,7 +77,7 @@ def solve_lp(
             fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
         )  # fmt: skip
     X = _suitable_rows(X)
-    mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() if fit_intercept else None
+    mean = mean_row(X) if fit_intercept else None
     solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
     if X.shape[0] * X.shape[1] * n_classes <= TINY:
         stages = _tiny(_arrays(X, np.float64), tol)

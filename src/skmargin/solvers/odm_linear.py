@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 from skmargin._core import _ext
 
-from .dual_blocks import COLD_STEPS, ROUNDING, SINGLE_TOL, TINY, _arrays, _suitable_rows, newton_step
+from .dual_blocks import COLD_STEPS, ROUNDING, SINGLE_TOL, TINY, _arrays, _suitable_rows, mean_row, newton_step
 from .odm import Descent, Effort, Machine, best_of
 
 Duals = tuple[np.ndarray, np.ndarray, np.ndarray]  # CSR arrays: row starts, rivals, numbers
@@ -53,7 +53,7 @@ class LinearInner:
     def __init__(self, X: Any, machine: Machine, tol: float, seed: int, start: LinearPoint | None = None) -> None:
         self.machine, self.seed, self.n_iter = machine, seed, 0
         self.X = X = _suitable_rows(X)
-        self.mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() if machine.fit_intercept else None
+        self.mean = mean_row(X) if machine.fit_intercept else None
         small = X.size < 3e5 and not sparse.issparse(X)
         self.dtype: Any = np.float32 if tol >= SINGLE_TOL and not small else np.float64
         self.rows = _arrays(X, self.dtype)
