@@ -97,6 +97,22 @@ def test_kernel_machines_with_a_large_C_and_uneven_weights_converge(intercept, g
 
 
 @machines
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_rows_far_out_do_not_matter(machine, intercept, C):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(2000, 20))
+    X[::50] *= 1000
+    y = (X @ rng.normal(size=(20, 4))).argmax(axis=1)
+    wrong = rng.random(2000) < 0.05
+    y[wrong] = rng.integers(0, 4, wrong.sum())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf = clone(machine).set_params(C=C, fit_intercept=intercept).fit(X, y)
+    assert clf.dual_gap_ <= clf.tol
+
+
+@machines
 def test_objective_belongs_to_the_published_coefficients(machine):
     X, y = load_digits(return_X_y=True)
     clf = clone(machine).set_params(C=0.1, tol=1e-4).fit(X / 16, y)
@@ -292,6 +308,8 @@ def test_warning_says_what_was_reached():
     X, y = load_digits(return_X_y=True)
     with pytest.warns(ConvergenceWarning, match="max_iter=2 with a relative duality gap"):
         CrammerSingerSVC(C=100, max_iter=2).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=r"after \d+ iterations, when nothing moved any more, with a relative"):
+        CrammerSingerSVC(tol=1e-300).fit(X[:200], y[:200])
 
 
 @pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "gamma": 5.0}])

@@ -3,7 +3,8 @@
 // Problem   P(W, b) = 1/2 ||W||^2 + sum_i value_i(d_i),  d_il = f_iy - f_il,  f_i = W x_i + b   (losses.hpp)
 // Outer     proximal point in the dual, centre abar, weight sigma (and r for the intercept, centre bbar):
 //               phi(W, b) = 1/2 ||W||^2 + r/2 ||b - bbar||^2 + sum_i theta_i(d_i)
-//               theta_i(d) = max_a dual_i(a) - d'a - sigma/2 moved_i(a, abar_i),   maximiser a_i = loss.prox(sigma)
+//               theta_i(d) = max_a dual_i(a) - d'a - sigma_i/2 moved_i(a, abar_i),   maximiser a_i = loss.prox(sigma_i)
+//           sigma_i = sigma max(1, ||x_i||^2 / median): the duals of rows far out are small, their scores wild.
 //           phi is smooth and piecewise quadratic.  When it is minimised: abar = a, bbar = b, smaller sigma and r.
 // Inner     Newton: gradient W - X'c, Hessian = identity + pair Laplacian (pair_laplacian.hpp), Cholesky, line search
 //           on the monotone derivative phi'(t), each trial of which costs only the maps of the samples.
@@ -12,11 +13,10 @@
 //           enter the inner problem.  The value of phi on all samples guards this.
 // Ladder    where the duals have bounds C is reached from a small C in factors of at most ten; duals stay feasible when
 //           scaled with the caps.
-// Stop      every a is feasible, so P - D is a certificate at each outer step; with the free intercept the duals are
-// first
-//           made a circulation (balance.hpp).
+// Stop      every a is feasible, so P - D is a certificate at each outer step; with the free intercept the duals
+//           are first made a circulation (balance.hpp).
 //
-// The intercept is the weight of one more feature, of constant value sqrt(t), t = mean ||x - mean||^2: alike in scale.
+// The intercept is the weight of one more feature, of constant value sqrt(t), t = median ||x - mean||^2: alike in size.
 // Features are centred then, which changes nothing but the conditioning.
 #pragma once
 #include <algorithm>
@@ -41,7 +41,7 @@ class Newton {
            bool intercept, Poll& poll)
         : n_(n), d_(d), D_(static_cast<int>(d + intercept)), k_(k), m_(k - 1), y_(y), loss_(loss), cap_(cap),
           intercept_(intercept), poll_(poll), system_(k, D_, poll), X_(n * D_), mean_(d), penalty_(D_, 1.0), W_(k * D_),
-          V_(k * D_), centre_(k), F_(n * k), a_(n * m_), abar_(n * m_), room_(6 * k) {
+          V_(k * D_), centre_(k), F_(n * k), a_(n * m_), abar_(n * m_), room_(6 * k), rho_(n) {
         copy(X);
     }
 
@@ -102,7 +102,7 @@ class Newton {
     }
 
   private:
-    static constexpr double ladder_start = 10;  // C0 times the mean curvature
+    static constexpr double ladder_start = 10;  // C0 times the median curvature
 
     void copy(const double* X) {
         if (intercept_) {
@@ -113,8 +113,17 @@ class Newton {
             for (int64_t j = 0; j < d_; ++j) {
                 const double x = X[i * d_ + j] - mean_[j];
                 X_[i * D_ + j] = x;
-                curvature_ += x * x / static_cast<double>(n_);
+                rho_[i] += x * x;
             }
+        std::vector<double> sorted;
+        for (const double s : rho_)
+            if (s > 0) sorted.push_back(s);
+        if (!sorted.empty()) {
+            const auto middle = sorted.begin() + sorted.size() / 2;
+            std::nth_element(sorted.begin(), middle, sorted.end());
+            curvature_ = *middle;
+        }
+        for (double& s : rho_) s = curvature_ > 0 ? std::max(1.0, s / curvature_) : 1.0;
         if (!intercept_) return;
         constant_ = curvature_ > 0 ? std::sqrt(curvature_) : 1.0;
         for (int64_t i = 0; i < n_; ++i) X_[i * D_ + d_] = constant_;
@@ -164,7 +173,8 @@ class Newton {
         }
         c[y] += s * S;
     }
-    double moved(int64_t i, const double* a) const { return loss_.moved(a, &abar_[i * m_], m_); }
+    double sigma(int64_t i) const { return sigma_ * rho_[i]; }
+    double moved(int64_t i, const double* a) const { return rho_[i] * loss_.moved(a, &abar_[i * m_], m_); }
 
     // ---- all samples ----
 
@@ -176,13 +186,13 @@ class Newton {
         if (theta > 0) working_.clear(), leeway_.clear();
         for (int64_t i = 0; i < n_; ++i) {
             differences(i, &F_[i * k_], d);
-            loss_.prox(i, sigma_, d, &abar_[i * m_], m_, a);
+            loss_.prox(i, sigma(i), d, &abar_[i * m_], m_, a);
             value += loss_.dual(i, a, m_);
             for (int32_t j = 0; j < m_; ++j) value -= a[j] * d[j];
             const double far = moved(i, a);
             value -= 0.5 * sigma_ * far;
-            const double leeway = theta > 0 ? loss_.leeway(i, sigma_, d, &abar_[i * m_], a, m_) : infinity;
-            if (leeway <= theta) {
+            const double leeway = theta > 0 ? loss_.leeway(i, sigma(i), d, &abar_[i * m_], a, m_) : infinity;
+            if (leeway <= theta * rho_[i]) {
                 working_.push_back(i);
                 leeway_.push_back(leeway);
             } else {
@@ -450,7 +460,7 @@ class Newton {
             for (int64_t s = 0; s < rows; ++s) {
                 if (leeway_[s] > 0) continue;
                 const int64_t i = working_[s];
-                loss_.pairs(i, sigma_, &a_[i * m_], m_, [&](int32_t j, int32_t l, double w) {
+                loss_.pairs(i, sigma(i), &a_[i * m_], m_, [&](int32_t j, int32_t l, double w) {
                     system_.add(static_cast<int32_t>(s), j < 0 ? y_[i] : rival(i, j), rival(i, l), w);
                 });
             }
@@ -516,7 +526,7 @@ class Newton {
             differences(i, f, d);
             differences(i, &dF_[s * k_], e);
             double *a = &a_[i * m_], *old = &old_[s * m_];
-            loss_.prox(i, sigma_, d, &abar_[i * m_], m_, a);
+            loss_.prox(i, sigma(i), d, &abar_[i * m_], m_, a);
             for (int32_t j = 0; j < m_; ++j) sum += (a[j] - old[j]) * e[j];
             poll_.work(20.0 * m_);
         }
@@ -531,7 +541,7 @@ class Newton {
             if (leeway_[s] > 0) continue;
             double* a = &a_[i * m_];
             differences(i, &Fw_[s * k_], d);
-            leeway_[s] = loss_.leeway(i, sigma_, d, &abar_[i * m_], a, m_);
+            leeway_[s] = loss_.leeway(i, sigma(i), d, &abar_[i * m_], a, m_);
             if (!std::equal(a, a + m_, &old_[s * m_])) note_change(i, &old_[s * m_], a);
         }
         apply_changes();
@@ -552,7 +562,7 @@ class Newton {
     std::vector<double> F_, a_, abar_, previous_;  // n x k, n x (k - 1)
     std::vector<int64_t> working_, changed_;
     std::vector<double> change_, buffer_, Xw_, Fw_, dF_, old_, leeway_, reach_;
-    std::vector<double> room_, best_W_, best_a_;
+    std::vector<double> room_, best_W_, best_a_, rho_;
     double curvature_ = 0, constant_ = 1, sigma_ = 1, far_ = 0, share_ = 0, reference_ = 0;
     int64_t max_steps_ = 0;
 };

@@ -181,9 +181,13 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self.classes_[winner]
 
     def _warn_not_converged(self, reached: float, quantity: str = "relative duality gap") -> None:
+        stuck = self.n_iter_ < self.max_iter
+        end = f"at max_iter={self.max_iter}"
+        if stuck:
+            end = f"after {self.n_iter_} iterations, when nothing moved any more,"
         warnings.warn(
-            f"{type(self).__name__} stopped at max_iter={self.max_iter} with a {quantity} of {reached:.2e} instead of "
-            f"tol={self.tol:.2e}. Increase max_iter or tol, or scale the features.",
+            f"{type(self).__name__} stopped {end} with a {quantity} of {reached:.2e} instead of "
+            f"tol={self.tol:.2e}. Increase {'' if stuck else 'max_iter or '}tol, or scale the features.",
             ConvergenceWarning,
             stacklevel=3,
         )

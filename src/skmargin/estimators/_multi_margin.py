@@ -111,7 +111,7 @@ class MultiMarginSVC(DualMachine):
             verbose=self.verbose,
         )  # fmt: skip
         if self.solver == "svrg":
-            self.trajectory_ = state.trajectory
+            self.trajectory_, self.n_iter_ = state.trajectory, state.n_iter
             if not state.converged:
                 self._warn_not_converged(state.last_gain, "relative gain of an epoch")
         self._set_linear(state.W.astype(problem.X.dtype, copy=False), state.b.astype(problem.X.dtype, copy=False))

@@ -99,17 +99,17 @@ def solve_linear(
             state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter, seed, verbose)
             if state.gap <= tol or state.n_iter >= max_iter:
                 return state
-    passes = 0
-    for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if tiny else _stages(X, tol):
+
+    def ascend(state: DualState, dtype: type, goal: float, may_stall: bool, budget: float) -> tuple[DualState, float]:
+        """Block passes from a state on, and what they cost."""
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
             *_arrays(X, dtype), y, cap, k, loss, K, mean, fit_intercept,
             state.multipliers, state.start, state.rivals, state.alpha,
-            float(stage_tol), max(1, max_iter - passes), float(budget), float(WARM_STEPS * step), may_stall,
-            _face_pays(X, k), seed + passes,
+            float(goal), max(1, max_iter - state.n_iter), float(budget), float(WARM_STEPS * step), may_stall,
+            _face_pays(X, k), seed + state.n_iter,
         )  # fmt: skip
-        passes += out["passes"]
-        budget -= out["work"]
+        passes = state.n_iter + out["passes"]
         start, rivals, alpha = out["duals"]
         state = DualState(
             out["W"], out["b"], start, rivals, alpha, out["multipliers"], cap, out["primal"], _relative(out), passes
@@ -119,10 +119,18 @@ def solve_linear(
                 f"[skmargin] {'sparse' if sparse.issparse(X) else 'dense'} rows, {np.dtype(dtype).name}: "
                 f"{passes} passes, objective {state.objective:.6g}, relative gap {state.gap:.1e}"
             )
-        if passes >= max_iter or (dtype is np.float32 and state.gap <= 0.9 * tol):
+        return state, out["work"]
+
+    state = replace(state, n_iter=0)
+    for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if tiny else _stages(X, tol):
+        state, work = ascend(state, dtype, stage_tol, may_stall, budget)
+        budget -= work
+        if state.n_iter >= max_iter or (dtype is np.float32 and state.gap <= 0.9 * tol):
             break
-    if state.gap > goal and passes < max_iter and step < np.inf:
-        state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter - passes, seed, verbose)
+    if state.gap > goal and state.n_iter < max_iter and step < np.inf:
+        state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter - state.n_iter, seed, verbose)
+        if state.gap > tol and state.n_iter < max_iter:  # no gear is left: passes while they gain
+            state, _ = ascend(state, np.float64, tol, True, np.inf)
     return state
 
 
