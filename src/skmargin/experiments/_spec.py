@@ -178,8 +178,9 @@ class Experiment:
 
     def _settings(self, row: Row, method: Model) -> str:
         """Changes with everything that changes the numbers of a task."""
-        data, protocol = replace(row.data, note=""), replace(row.protocol, repeats=0, budget=0.0)
-        words = f"{data!r} {protocol!r} {method.estimator!r} {method.grid!r} {self.measure.__name__}"
+        data, protocol = replace(row.data, note=""), replace(row.protocol, repeats=0, budget=0.0, values=None)
+        grid = thin(method.grid, row.protocol.values)
+        words = f"{data!r} {protocol!r} {method.estimator!r} {grid!r} {self.measure.__name__}"
         return hashlib.sha256(words.encode()).hexdigest()[:8]
 
 

@@ -37,7 +37,7 @@ METHODS = (
 )  # fmt: skip
 
 _SMALL = Protocol(repeats=10, folds=3, values=(5, 4), budget=60)
-_LARGE = Protocol(repeats=5, folds=3, values=(5, 2), rows=1500, budget=60)
+_LARGE = Protocol(repeats=10, folds=3, values=(5, 2), rows=1500, budget=300)
 _NAMES = ("glass", "vehicle", "dermatology")
 _LARGER = ("cornell", "isolet", "orl", "usps", "hhar")
 _QUICK = Protocol(repeats=3, folds=3, values=(2, 1), budget=30)

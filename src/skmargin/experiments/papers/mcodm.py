@@ -33,8 +33,8 @@ METHODS = (
 )  # fmt: skip
 
 _SMALL = Protocol(repeats=10, folds=3, values=(6, 2), budget=60)
-_MIDDLE = Protocol(repeats=5, folds=3, values=(4, 1), rows=3000, budget=60)
-_LARGE = Protocol(repeats=3, folds=3, values=(3, 1), rows=3000, test_rows=5000, budget=90)
+_MIDDLE = Protocol(repeats=10, folds=3, values=(4, 1), rows=3000, budget=60)
+_LARGE = Protocol(repeats=10, folds=3, values=(3, 1), rows=3000, test_rows=5000, budget=90)
 _QUICK = Protocol(repeats=3, folds=3, values=(3, 1), budget=30)
 _PROTOCOLS = {
     _SMALL: ("iris", "wine", "glass", "svmguide2", "svmguide4.train", "vehicle", "vowel"),
