@@ -223,9 +223,9 @@ def test_interrupt_leaves_it_unfitted_and_useful(settings):
     clf = ODMClassifier(C=1e8, tol=1e-12, max_iter=10**6, random_state=0, **settings)
     threading.Timer(0.5, interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
-        start = time.perf_counter()
+        start = time.process_time()  # of the processor: others may use it too
         clf.fit(X, y)
-    assert time.perf_counter() - start < 3  # a quarter of a second on a machine that has nothing else to do
+    assert time.process_time() - start < 3
     with pytest.raises(NotFittedError):
         clf.predict(X)
     X, y = toy()
