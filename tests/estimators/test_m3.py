@@ -257,6 +257,16 @@ def test_warning_and_errors(iris):
             M3SVC(**{name: value}).fit(X, y)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+def test_a_rare_class_is_certified_as_without_an_intercept(loss, n=2000, k=5):
+    rng = np.random.default_rng(0)
+    y = np.r_[np.full(2, k - 1), rng.integers(0, k - 1, n - 2)]
+    X = rng.normal(size=(k, 20))[y] + rng.normal(size=(n, 20))
+    models = [M3SVC(alpha=0.1, loss=loss, fit_intercept=b, tol=1e-6).fit(X, y) for b in (True, False)]
+    assert max(m.dual_gap_ for m in models) <= 1e-6
+    assert models[0].n_iter_ <= models[1].n_iter_ + 15
+
+
 def test_certificate_is_a_bound(iris):
     X, y = iris
     for p in (1, 1.5, 4):
