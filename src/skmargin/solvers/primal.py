@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .primal_lbfgs import lbfgs
+from .primal_lines import line_search
 from .primal_newton import explicit_is_cheap, newton_cg
 from .primal_objective import Certificate, Point, PrimalObjective
 from .primal_pairs import Pairs
@@ -86,15 +87,22 @@ def minimise(
     if theta is None:
         theta = np.zeros(objective.shape, objective.rows.dtype)
     else:  # a good start would be lost on a coarse level
-        theta = theta.astype(objective.rows.dtype)
         stage = run.stage(objective, _WARM_LEVEL)
-        good = stage.certificate(stage.point(theta), objective).relative < _WARM_GAP
+        start = _scaled(stage, stage.point(theta.astype(objective.rows.dtype)))
+        theta, good = start.theta, stage.certificate(start, objective).relative < _WARM_GAP
         level = _WARM_LEVEL if good else _LEVELS[0] * _LEVELS[1] ** 2
     single = objective.rows.dtype == np.float64 and objective.rows.X.size * objective.n_classes >= _SINGLE_WORK
     if single and not explicit_is_cheap(objective):
         state = run.descend(objective.astype(np.float32), theta.astype(np.float32), level, max(tol, _SINGLE_GAP), True)
         theta, level = state.theta.astype(np.float64), state.level
     return run.descend(objective, theta, level, tol, False)
+
+
+def _scaled(objective: PrimalObjective, point: Point) -> Point:
+    """A point with a smaller value among the multiples of this one: another strength or power asks for another size."""
+    slope = objective.slope(point, point.theta, point.F)
+    D = point.theta if slope < 0 else -point.theta
+    return (line_search(objective, point, D, -abs(slope)) if slope else None) or point
 
 
 @dataclass

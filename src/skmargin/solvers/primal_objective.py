@@ -108,8 +108,8 @@ class PrimalObjective:
         return other, replace(point, F=F)
 
     def gram(self) -> np.ndarray:
-        """Inner products of the centred rows, in float64."""
-        X, centre = self.rows.X.astype(np.float64, copy=False), self.centre.astype(np.float64)
+        """Inner products of the centred rows."""
+        X, centre = self.rows.X, self.centre
         if not self.rows.sparse:
             X = X - centre
             return X @ X.T
