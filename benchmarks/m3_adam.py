@@ -17,7 +17,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import torch
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
@@ -51,6 +50,9 @@ def adam(
     X: np.ndarray, y: np.ndarray, k: int, lr: float, lam: float, p: float, loss: str
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Seconds, weights and intercepts after ``EPOCHS`` full-batch steps in float32."""
+    import torch  # here: m3_logistic, which shares the objective, does without
+
+    torch.set_num_threads(1)
     torch.manual_seed(0)
     Xt, yt = torch.tensor(X, dtype=torch.float32), torch.tensor(y)
     n = len(y)
@@ -117,7 +119,6 @@ def main() -> None:
     parser.add_argument("--loss", default="log_loss,hinge")
     parser.add_argument("--repeat", type=int, default=3)
     args = parser.parse_args()
-    torch.set_num_threads(1)
     print(
         f"{'set':8s} {'loss':8s} {'Adam s':>8s} {'fit s':>8s} {'reach s':>8s} {'Adam/fit':>8s} {'Adam/reach':>10s} "
         f"{'Adam objective':>15s} {'our objective':>15s} {'gap':>8s} {'iter':>5s}"

@@ -76,3 +76,43 @@ def test_loses_little_where_nothing_is_free(k=6, n=60):
     best = cp.Problem(cp.Maximize(cp.sum(x)), [x >= 0, x <= 1, member.T @ x == 0]).solve()
     balance(alpha, y, np.ones(n))
     assert alpha.sum() >= 0.9 * best
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("k", [2, 3, 8, 40])
+def test_a_table_becomes_a_feasible_circulation(order, together, k):
+    rng = np.random.default_rng(0)
+    for n in (1, 5, 30, 200):
+        alpha, y, cap = random_duals(rng, n, k, "max" if together else "sum")
+        table = np.array(alpha, order=order)
+        _ext.table_balance(table, y, cap, together)
+        np.testing.assert_allclose(coefficients(table, y).sum(axis=0), 0, atol=1e-11 * max(alpha.sum(), 1e-300))
+        assert (table >= 0).all() and not table[np.arange(n), y].any()
+        assert ((table.sum(axis=1) if together else table.max(axis=1)) <= (1 + 1e-12) * cap).all()
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_table_moves_by_the_least_squares_of_the_shares(together, n=200, k=4):
+    rng = np.random.default_rng(2)
+    y = rng.integers(k, size=n).astype(np.int32)
+    alpha = rng.uniform(0.5, 0.6, size=(n, k)) / (k if together else 1)
+    alpha[np.arange(n), y] = 0
+    left = 1 - alpha.sum(axis=1, keepdims=True)
+    room = alpha * np.minimum(1, left / (1 - left)) if together else np.minimum(alpha, 1 - alpha)
+    table = alpha.copy()
+    _ext.table_balance(table, y, np.ones(n), together)
+    share = cp.Variable((n, k))
+    move = cp.multiply(np.sqrt(room), share)  # so that the cost is the plain sum of squares
+    out = cp.sum(cp.multiply(np.sqrt(room), move), axis=1)
+    flow = [
+        cp.sum((alpha.sum(axis=1) + out)[y == l]) - cp.sum((alpha + cp.multiply(room, share))[:, l]) for l in range(k)
+    ]
+    cp.Problem(cp.Minimize(cp.sum_squares(move)), [f == 0 for f in flow]).solve("CLARABEL")
+    np.testing.assert_allclose(table, alpha + room * share.value, atol=1e-6)
+
+
+def test_a_table_that_does_not_fit_is_refused():
+    for y, cap in ((np.zeros(2), np.ones(3)), (np.zeros(3), np.ones(2)), (np.full(3, 2), np.ones(3))):
+        with pytest.raises(ValueError, match="table core"):
+            _ext.table_balance(np.zeros((3, 2)), y.astype(np.int32), cap, True)

@@ -1,11 +1,13 @@
 """M3SVC against scikit-learn's machines, cvxpy-checked identities and scikit-learn's conventions."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_blobs
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_blobs, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
@@ -257,6 +259,16 @@ def test_warning_and_errors(iris):
             M3SVC(**{name: value}).fit(X, y)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+def test_a_rare_class_is_certified_as_without_an_intercept(loss, n=2000, k=5):
+    rng = np.random.default_rng(0)
+    y = np.r_[np.full(2, k - 1), rng.integers(0, k - 1, n - 2)]
+    X = rng.normal(size=(k, 20))[y] + rng.normal(size=(n, 20))
+    models = [M3SVC(alpha=0.1, loss=loss, fit_intercept=b, tol=1e-6).fit(X, y) for b in (True, False)]
+    assert max(m.dual_gap_ for m in models) <= 1e-6
+    assert models[0].n_iter_ <= models[1].n_iter_ + 15
+
+
 def test_certificate_is_a_bound(iris):
     X, y = iris
     for p in (1, 1.5, 4):
@@ -264,3 +276,16 @@ def test_certificate_is_a_bound(iris):
         fine = M3SVC(alpha=0.1, p=p, tol=1e-7).fit(X, y)
         assert 0 <= rough.dual_gap_ <= 0.05
         assert rough.objective_ * (1 - rough.dual_gap_) <= fine.objective_ * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+def test_features_as_they_come(loss):
+    """Far from the origin (too far for single precision), and of very different sizes."""
+    X, y = make_classification(600, 20, n_informative=12, n_classes=4, flip_y=0.1, random_state=0)
+    sizes = np.exp(np.random.default_rng(0).normal(0, 4, 20))
+    plain = M3SVC(loss=loss).fit(X, y)
+    far = M3SVC(loss=loss).fit(X + 1e4, y)
+    assert far.objective_ == pytest.approx(plain.objective_, rel=2e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        assert M3SVC(loss=loss).fit(X * sizes, y).dual_gap_ <= 1e-3

@@ -218,6 +218,21 @@ def test_warm_start_and_limit_of_iterations():
     assert minimise(objective, solver="lbfgs", tol=1e-9, max_iter=7).n_iter == 7
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rare_class_does_not_widen_the_gap_of_a_free_intercept(seed, n=2000, k=5):
+    """Close to the minimum, two samples of a class must not cost more than they do without an intercept."""
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.full(2, k - 1), rng.integers(0, k - 1, n - 2)].astype(np.int32)
+    X = rng.normal(size=(k, 20))[y] + rng.normal(size=(n, 20))
+    gaps = []
+    for intercept in (True, False):
+        objective = PrimalObjective(X, y, np.ones(n), k, SmoothedSumHinge(1e-2), PairwisePower(0.1, 4), intercept)
+        theta = minimise(objective, tol=1e-7).theta
+        theta *= 1 + 1e-4 * np.random.default_rng(0).normal(size=theta.shape)
+        gaps.append(objective.certificate(objective.point(theta), objective).relative)
+    assert gaps[0] <= 1.5 * gaps[1]
+
+
 def test_factor_of_a_singular_gram_matrix():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 5))

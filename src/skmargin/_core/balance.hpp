@@ -16,8 +16,8 @@
 
 namespace skm {
 
-// Moves excess (positive: too much) along arcs of limited capacity, by shortest paths.  `excess` becomes what could not
-// be moved; returned is the share of each capacity (k x k, from row to column) that was used.
+// Moves excess (positive: too much) along arcs of limited capacity, by shortest paths (Dinic).  `excess` becomes what
+// could not be moved; returned is the share of each capacity (k x k, from row to column) that was used.
 inline std::vector<double> move_excess(const std::vector<double>& capacity, std::vector<double>& excess) {
     const int32_t k = static_cast<int32_t>(excess.size());
     const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
@@ -30,30 +30,46 @@ inline std::vector<double> move_excess(const std::vector<double>& capacity, std:
             if (capacity[arc(j, l)] > 0) next[j].push_back(l);
     }
     const double rounding = 1e-15 * most;
-    std::vector<int32_t> before(k), queue;
-    for (int32_t source = 0; source < k; ++source)
-        while (excess[source] > rounding) {
-            std::fill(before.begin(), before.end(), -1);
-            before[source] = source;
-            queue.assign(1, source);
-            int32_t sink = -1;
-            for (size_t q = 0; q < queue.size() && sink < 0; ++q)
-                for (const int32_t l : next[queue[q]]) {
-                    if (before[l] >= 0 || left[arc(queue[q], l)] <= 0) continue;
-                    before[l] = queue[q];
-                    queue.push_back(l);
-                    if (excess[l] < -rounding) {
-                        sink = l;
-                        break;
-                    }
+    std::vector<int32_t> level(k), queue, path;
+    std::vector<size_t> at(k);  // the arcs before this one lead nowhere
+    for (bool moved = true; moved;) {
+        moved = false;
+        std::fill(level.begin(), level.end(), -1);
+        std::fill(at.begin(), at.end(), 0);
+        queue.clear();
+        for (int32_t j = 0; j < k; ++j)
+            if (excess[j] > rounding) level[j] = 0, queue.push_back(j);
+        const size_t n_sources = queue.size();
+        for (size_t q = 0; q < queue.size(); ++q)
+            for (const int32_t l : next[queue[q]])
+                if (level[l] < 0 && left[arc(queue[q], l)] > 0) level[l] = level[queue[q]] + 1, queue.push_back(l);
+        for (size_t q = 0; q < n_sources; ++q) {  // along arcs from a level to the next: every path is a shortest one
+            const int32_t source = queue[q];
+            path.assign(1, source);
+            while (!path.empty() && excess[source] > rounding) {
+                const int32_t j = path.back();
+                if (excess[j] < -rounding) {
+                    double amount = std::min(excess[source], -excess[j]);
+                    for (size_t p = 1; p < path.size(); ++p) amount = std::min(amount, left[arc(path[p - 1], path[p])]);
+                    for (size_t p = 1; p < path.size(); ++p) left[arc(path[p - 1], path[p])] -= amount;
+                    excess[source] -= amount;
+                    excess[j] += amount;
+                    path.assign(1, source);
+                    moved = true;
+                    continue;
                 }
-            if (sink < 0) break;
-            double amount = std::min(excess[source], -excess[sink]);
-            for (int32_t l = sink; l != source; l = before[l]) amount = std::min(amount, left[arc(before[l], l)]);
-            for (int32_t l = sink; l != source; l = before[l]) left[arc(before[l], l)] -= amount;
-            excess[source] -= amount;
-            excess[sink] += amount;
+                while (at[j] < next[j].size() &&
+                       (left[arc(j, next[j][at[j]])] <= 0 || level[next[j][at[j]]] != level[j] + 1))
+                    ++at[j];
+                if (at[j] < next[j].size()) {
+                    path.push_back(next[j][at[j]]);
+                } else {
+                    path.pop_back();
+                    if (!path.empty()) ++at[path.back()];
+                }
+            }
         }
+    }
     for (size_t a = 0; a < left.size(); ++a)  // what is left by rounding is nothing
         left[a] = left[a] > 1e-13 * capacity[a] ? 1 - left[a] / capacity[a] : capacity[a] > 0 ? 1.0 : 0.0;
     return left;

@@ -18,6 +18,7 @@ void bind_newton(nb::module_& m);
 void bind_lp(nb::module_& m);
 void bind_ridge(nb::module_& m);
 void bind_svrg(nb::module_& m);
+void bind_table(nb::module_& m);
 
 namespace skm {
 
@@ -53,4 +54,5 @@ NB_MODULE(_ext, m) {
     bind_lp(m);
     bind_ridge(m);
     bind_svrg(m);
+    bind_table(m);
 }

@@ -11,6 +11,8 @@ from ._smooth import Own
 class LogLoss:
     """``log sum_l exp(f_l) - f_y``."""
 
+    duals_share_a_bound = True
+
     def _softmax(self, F: np.ndarray, own: Own) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities, and the loss of each sample."""
         E = F - F.max(axis=1)[:, None]

@@ -36,6 +36,9 @@ class Curvature(Protocol):
 class SmoothLoss(Protocol):
     """A differentiable convex loss of the scores."""
 
+    duals_share_a_bound: bool
+    """Whether the row sums of ``A`` are at most 1; else its entries are, each by itself."""
+
     def value(self, F: np.ndarray, own: Own, s: np.ndarray) -> float:
         """Weighted sum of the losses."""
 

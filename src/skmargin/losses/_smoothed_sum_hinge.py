@@ -14,6 +14,8 @@ class SmoothedSumHinge:
     curvature.
     """
 
+    duals_share_a_bound = False
+
     def __init__(self, delta: float) -> None:
         self.delta = delta
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from .primal_lbfgs import lbfgs
+from .primal_lines import line_search
 from .primal_newton import explicit_is_cheap, newton_cg
 from .primal_objective import Certificate, Point, PrimalObjective
 from .primal_pairs import Pairs
@@ -30,6 +32,10 @@ _WARM_LEVEL, _WARM_GAP = 1e-3, 0.3  # level at which a start with at most this g
 _DOMINATED = 0.6  # share of the gap that the solver may still have when the level falls
 _SINGLE_WORK = 1_000_000  # multiply-adds of a product with the rows above which single precision pays
 _SINGLE_GAP = 1e-4  # single precision cannot certify much less
+_FAR = (
+    100  # distance of the rows from the origin, in units of their spread, beyond which single precision is too coarse
+)
+_EXPLICIT_MOST = 1500  # parameters up to which a whole Hessian can replace an L-BFGS that gets nowhere
 _PATIENCE = 4  # checks without progress after which single precision has done its part
 
 
@@ -86,15 +92,23 @@ def minimise(
     if theta is None:
         theta = np.zeros(objective.shape, objective.rows.dtype)
     else:  # a good start would be lost on a coarse level
-        theta = theta.astype(objective.rows.dtype)
         stage = run.stage(objective, _WARM_LEVEL)
-        good = stage.certificate(stage.point(theta), objective).relative < _WARM_GAP
+        start = _scaled(stage, stage.point(theta.astype(objective.rows.dtype)))
+        theta, good = start.theta, stage.certificate(start, objective).relative < _WARM_GAP
         level = _WARM_LEVEL if good else _LEVELS[0] * _LEVELS[1] ** 2
     single = objective.rows.dtype == np.float64 and objective.rows.X.size * objective.n_classes >= _SINGLE_WORK
-    if single and not explicit_is_cheap(objective):
+    near = float(np.linalg.norm(objective.centre)) <= _FAR * objective.row_size
+    if single and near and not explicit_is_cheap(objective):
         state = run.descend(objective.astype(np.float32), theta.astype(np.float32), level, max(tol, _SINGLE_GAP), True)
         theta, level = state.theta.astype(np.float64), state.level
     return run.descend(objective, theta, level, tol, False)
+
+
+def _scaled(objective: PrimalObjective, point: Point) -> Point:
+    """A point with a smaller value among the multiples of this one: another strength or power asks for another size."""
+    slope = objective.slope(point, point.theta, point.F)
+    D = point.theta if slope < 0 else -point.theta
+    return (line_search(objective, point, D, -abs(slope)) if slope else None) or point
 
 
 @dataclass
@@ -104,6 +118,18 @@ class _Run:
     max_iter: int
     verbose: int
     n_iter: int = 0
+    n_lbfgs: int = 0
+
+    def method(self, stage: PrimalObjective, start: Point, level: float) -> Solver:
+        """Of `SOLVERS`, or where L-BFGS has had its share the steps of the whole Hessian."""
+        if self._lbfgs_failed(stage):
+            return partial(newton_cg, explicit=True)
+        return SOLVERS[choose_solver(stage, start, level) if self.solver == "auto" else self.solver]
+
+    def _lbfgs_failed(self, objective: PrimalObjective) -> bool:
+        """Whether L-BFGS has cost what Newton steps with the whole Hessian, if that is possible, would have cost."""
+        size = objective.shape[0] * objective.shape[1]
+        return self.solver == "auto" and size <= _EXPLICIT_MOST and self.n_lbfgs > 100 + 2 * size
 
     def stage(self, target: PrimalObjective, level: float) -> PrimalObjective:
         """The problem without kinks narrower than ``level``; distances have their own unit."""
@@ -118,10 +144,12 @@ class _Run:
             stage = self.stage(target, level)
             exact = stage.loss is target.loss and stage.penalty is target.penalty
             start = stage.point(theta)
-            method = SOLVERS[choose_solver(stage, start, level) if self.solver == "auto" else self.solver]
+            method = self.method(stage, start, level)
+            failed = False
             every = 10 if method is lbfgs else 1
             for step, (point, _) in enumerate(method(stage, start)):
                 self.n_iter += step > 0
+                self.n_lbfgs += method is lbfgs
                 if step % every and self.n_iter < self.max_iter:
                     continue
                 certificate, *own = stage.certificates(point, *((target,) if exact else (target, stage)))
@@ -136,6 +164,11 @@ class _Run:
                 best = min(best, state.gap)
                 if may_stall and exact and best < 0.1 and stalled >= _PATIENCE:
                     return state
+                failed = method is lbfgs and self._lbfgs_failed(stage)
+                if failed and may_stall:
+                    return state
+                if failed:
+                    break
                 if own and step and own[0].primal - own[0].dual <= _DOMINATED * (certificate.primal - certificate.dual):
                     break
             else:  # no step decreases the value: all that this precision can do
@@ -144,5 +177,5 @@ class _Run:
                 state = PrimalState(point.theta, certificate, level, self.n_iter)
                 if exact or may_stall or level <= _LOWEST or state.gap <= tol:
                     return state
-            theta, level = point.theta, max(level * _LEVELS[1], _LOWEST)
-            stalled = 0
+            theta, stalled = point.theta, 0
+            level = level if failed else max(level * _LEVELS[1], _LOWEST)

@@ -31,9 +31,12 @@ def explicit_is_cheap(objective: PrimalObjective) -> bool:
     return not objective.rows.sparse and size <= 400 and objective.rows.shape[0] * size**2 <= EXPLICIT_WORK
 
 
-def newton_cg(objective: PrimalObjective, point: Point) -> Iterator[tuple[Point, np.ndarray]]:
-    """Yield the start and then each iterate with its gradient; ends where no step decreases the value any more."""
-    explicit = explicit_is_cheap(objective)
+def newton_cg(objective: PrimalObjective, point: Point, explicit: bool = False) -> Iterator[tuple[Point, np.ndarray]]:
+    """Yield the start and then each iterate with its gradient; ends where no step decreases the value any more.
+
+    ``explicit`` forms the Hessian also where CG should be cheaper: the scales of the features do not matter then.
+    """
+    explicit = explicit or explicit_is_cheap(objective)
     gradient = objective.gradient(point)
     first_norm = float(np.linalg.norm(gradient)) or 1.0
     most = _PAIRS

@@ -17,7 +17,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+
+from skmargin._core import _ext
 
 from ..kernels.gram import row_blocks
 from ..losses import Own, SmoothLoss
@@ -101,15 +102,14 @@ class PrimalObjective:
         if len(kept) == len(self.weight):
             return self, point
         other = copy.copy(self)
-        other.__dict__.pop("_members", None)
         other.rows, other.weight = Rows(self.rows.X[kept]), self.weight[kept]
         other.own = (np.arange(len(kept)), self.own[1][kept])
         F = np.asarray(point.F[kept], order="C" if self.rows.sparse else "F")
         return other, replace(point, F=F)
 
     def gram(self) -> np.ndarray:
-        """Inner products of the centred rows, in float64."""
-        X, centre = self.rows.X.astype(np.float64, copy=False), self.centre.astype(np.float64)
+        """Inner products of the centred rows."""
+        X, centre = self.rows.X, self.centre
         if not self.rows.sparse:
             X = X - centre
             return X @ X.T
@@ -267,14 +267,14 @@ class PrimalObjective:
         """The same for several targets with these data.
 
         The slopes of this (smoother) problem's loss are a dual point of the target's.  A free intercept asks
-        that they sum to zero in every class: the flow between classes is balanced by one factor for each class.
+        that they sum to zero in every class (_core/table_balance.hpp).
         ``-X'A`` is then written over the terms of the penalty, whose conjugates are bounded one by one.
         """
         W, _ = self._split(point.theta.astype(np.float64, copy=False))
         P = point.P.astype(np.float64)  # the dual point A, each sample's times its weight
         P[self.own] = 0
         if self.fit_intercept and not self.eps:
-            self._balance(P)
+            _ext.table_balance(P, self.own[1], self.weight, self.loss.duals_share_a_bound)
         feasible = 1.0
         for rows, _, weight in self._blocks_of_rows():
             feasible = min(feasible, self.loss.feasible_factor(P[rows] / weight[:, None]))
@@ -300,32 +300,3 @@ class PrimalObjective:
             if self.fit_intercept:
                 dual -= factor**2 * float((into**2).sum()) / (4 * self.eps)
         return Certificate(primal, dual)
-
-    @cached_property
-    def _members(self) -> Any:
-        """Which samples belong to which class, (k, n)."""
-        n = len(self.weight)
-        return sparse.csr_array((np.ones(n), (self.own[1], self.own[0])), shape=(self.n_classes, n))
-
-    def _balance(self, P: np.ndarray) -> None:
-        """Turn ``P_il`` into ``P_il d_{y_i} / d_l`` with as much flow into each class as out of it.
-
-        ``x = log d`` minimises the convex ``sum_jl T_jl exp(x_j - x_l)``, ``T`` the flow from class to class: Newton
-        steps.
-        """
-        k = self.n_classes
-        T = np.maximum(self._members @ P, 1e-300)
-        np.fill_diagonal(T, 0)
-        x = np.zeros(k)
-        flow = T
-        for _ in range(50):
-            out, into = flow.sum(axis=1), flow.sum(axis=0)
-            if np.abs(out - into).max() <= 1e-13 * out.max():
-                break
-            both = flow + flow.T
-            H = np.diag(both.sum(axis=1)) - both + both.sum() / k**2  # the constant direction is free
-            step = np.linalg.solve(H, into - out)
-            x = x + step / max(1.0, float(np.abs(step).max()))
-            flow = T * np.exp(x[:, None] - x[None, :])
-        P *= np.exp(x)[self.own[1]][:, None]
-        P *= np.exp(-x)

@@ -81,14 +81,15 @@ class Pairs:
         objective, k, y = self.objective, self.objective.n_classes, self.objective.own[1]
         sample, other = self._strongest(most)
         own, weight = y[sample], self.h[sample, other].astype(np.float64)
-        root = np.sqrt(weight)
+        dtype = objective.rows.dtype
+        root = np.sqrt(weight).astype(dtype)
         spread = self.spread - _spread(np.bincount(own * k + other, weight, minlength=k * k).reshape(k, k))
-        inverse = _inverse(self.penalty + spread * (self.size / self.n_features))
-        intercept = _inverse(self.penalty * (_UNSEEN / self.size) + spread)
+        inverse = _inverse(self.penalty + spread * (self.size / self.n_features)).astype(dtype)
+        intercept = _inverse(self.penalty * (_UNSEEN / self.size) + spread).astype(dtype)
 
         chosen, row = np.unique(sample, return_inverse=True)
         some, _ = objective.some_rows(self.point, chosen)
-        E = np.zeros((len(row), k))
+        E = np.zeros((len(row), k), dtype)
         E[np.arange(len(row)), other] = root
         E[np.arange(len(row)), own] = -root
         K = some.gram()[np.ix_(row, row)]
@@ -96,9 +97,8 @@ class Pairs:
         if objective.fit_intercept:
             K += E @ intercept @ E.T
         K.flat[:: len(K) + 1] += 1
-        factor = cho_factor(K, overwrite_a=True, check_finite=False)
+        factor = _cholesky(K)
         at, mine = row * k + other, (np.arange(len(chosen)), y[chosen])
-        inverse, intercept = (A.astype(objective.rows.dtype) for A in (inverse, intercept))
 
         def metric(G: np.ndarray) -> np.ndarray:
             V = G @ inverse
@@ -123,6 +123,14 @@ def _spread(T: np.ndarray) -> np.ndarray:
     """``sum_jl T_jl (e_l - e_j)(e_l - e_j)'``."""
     T = T + T.T
     return np.diag(T.sum(axis=1)) - T
+
+
+def _cholesky(K: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Cholesky factor; a matrix that is definite in double precision only is factored there."""
+    try:
+        return cho_factor(K, check_finite=False)
+    except np.linalg.LinAlgError:
+        return cho_factor(K.astype(np.float64), check_finite=False)
 
 
 def _inverse(A: np.ndarray) -> np.ndarray:

@@ -78,6 +78,8 @@ class Rows:
 
 def _blocks(n: int, wanted: int) -> list[slice]:
     """``n`` places in ``wanted`` (1 to 8) slices."""
+    if wanted <= 1:
+        return [slice(0, n)]
     cuts = np.linspace(0, n, min(max(wanted, 1), 8, max(n, 1)) + 1).astype(int).tolist()
     return [slice(a, b) for a, b in pairwise(cuts)]
 

@@ -1,0 +1,96 @@
+// A circulation from a table of duals that are all strictly inside their bounds (balance.hpp tells what it is for).
+//
+// The duals of a smooth loss are its slopes.  Each may move by `room`, either way, at a cost that grows with the square
+// of the share of the room that it uses: so all of them move at once, each by a share that is the difference of the
+// potentials of its two classes.  With C_jl the room of all duals between the classes j and l,
+//     sum_l C_jl (x_j - x_l) = excess of j,
+// the flow of an electric network, is the cheapest way.  Shares above 1 are cut, and what then is left is moved along
+// paths.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "balance.hpp"
+
+namespace skm {
+
+// Potentials x of classes with sum_l C_jl (x_j - x_l) = excess_j: conjugate gradients, preconditioned by the diagonal.
+inline std::vector<double> potentials(const std::vector<double>& C, const std::vector<double>& excess) {
+    const size_t k = excess.size();
+    std::vector<double> x(k), r = excess, z(k), d(k), Ld(k), total(k);
+    for (size_t j = 0; j < k; ++j) total[j] = std::accumulate(&C[j * k], &C[j * k] + k, 0.0);
+    const auto dot = [](const auto& a, const auto& b) {
+        return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+    };
+    double rho = 0, target = 0;
+    for (size_t step = 0; step < 2 * k + 10; ++step) {
+        for (size_t j = 0; j < k; ++j) z[j] = total[j] > 0 ? r[j] / total[j] : 0;
+        const double before = rho;
+        rho = dot(r, z);
+        if (step == 0) target = 1e-26 * rho;  // less is rounding, which has a part that no flow can move
+        if (!(rho > target)) break;
+        for (size_t j = 0; j < k; ++j) d[j] = z[j] + (step ? rho / before : 0) * d[j];
+        for (size_t j = 0; j < k; ++j) {
+            const double* row = &C[j * k];
+            double sum = 0;
+            for (size_t l = 0; l < k; ++l) sum += row[l] * d[l];
+            Ld[j] = total[j] * d[j] - sum;
+        }
+        const double curvature = dot(d, Ld);
+        if (!(curvature > 0)) break;
+        for (size_t j = 0; j < k; ++j) x[j] += rho / curvature * d[j], r[j] -= rho / curvature * Ld[j];
+    }
+    return x;
+}
+
+// The bounds of a table's duals: each at most the sample's weight, or all of a sample together.
+struct TableLoss {
+    const double* cap;
+    bool together;
+
+    bool play(int64_t i, const double* alpha, int32_t m, double* down, double* up) const {
+        double share = 1;
+        if (together) {  // the rest of the weight is the dual of the own class
+            const double sum = std::accumulate(alpha, alpha + m, 0.0);
+            share = sum > 0 ? std::clamp((cap[i] - sum) / sum, 0.0, 1.0) : 0;
+        }
+        for (int32_t j = 0; j < m; ++j) {
+            const double room = together ? share * alpha[j] : std::min(alpha[j], cap[i] - alpha[j]);
+            down[j] = up[j] = room > 1e-9 * cap[i] ? room : 0;  // at a bound, up to rounding
+        }
+        return true;
+    }
+};
+
+// Makes the duals of a table (n, k), zero in the column of the own class, a circulation.  `each` as for balance().
+template <class Each>
+void table_balance(int32_t k, const TableLoss& loss, Each&& each) {
+    const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
+    std::vector<double> C(static_cast<size_t>(k) * k), excess(k), room(k), same(k);
+    double flow = 0;
+    each([&](int64_t i, int32_t own, const int32_t*, const double* alpha, int32_t m) {
+        loss.play(i, alpha, m, room.data(), same.data());
+        for (int32_t l = 0; l < m; ++l) {
+            excess[own] += alpha[l], excess[l] -= alpha[l], flow += alpha[l];
+            C[arc(own, l)] += room[l];
+        }
+    });
+    for (int32_t j = 0; j < k; ++j)
+        for (int32_t l = 0; l <= j; ++l) C[arc(j, l)] = C[arc(l, j)] = j == l ? 0 : C[arc(j, l)] + C[arc(l, j)];
+    const std::vector<double> x = potentials(C, excess);
+    std::fill(excess.begin(), excess.end(), 0.0);
+    each([&](int64_t i, int32_t own, const int32_t*, double* alpha, int32_t m) {
+        loss.play(i, alpha, m, room.data(), same.data());
+        for (int32_t l = 0; l < m; ++l) {
+            alpha[l] -= std::clamp(x[own] - x[l], -1.0, 1.0) * room[l];
+            excess[own] += alpha[l], excess[l] -= alpha[l];
+        }
+    });
+    for (const double e : excess)
+        if (std::abs(e) > 1e-13 * flow) return balance(k, loss, each);
+}
+
+}  // namespace skm
