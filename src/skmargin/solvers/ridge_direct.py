@@ -27,7 +27,7 @@ from .linear_system import (
     spectrum_of_features,
     spectrum_of_kernel,
 )
-from .tridiagonal import solutions_features, solutions_kernel
+from .condensed import solutions_features, solutions_kernel
 
 
 class Iterated(NamedTuple):
