@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
-from skmargin.solvers.linear_system import Machine, RidgePath, spectrum_of_kernel
 from skmargin.solvers.condensed import solutions_features, solutions_kernel
+from skmargin.solvers.linear_system import Machine, RidgePath, spectrum_of_kernel
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
