@@ -43,7 +43,7 @@ class Rows:
         other = form_of(numbers, dtype, lambda whole: whole.astype(dtype))
         if not self.sparse:
             return Rows(other)
-        X = type(self.X)(self.shape, dtype=dtype)  # given to it, SciPy copies numbers that are less than half of an array
+        X = type(self.X)(self.shape, dtype=dtype)  # its constructor would copy small parts of arrays
         X.data, X.indices, X.indptr = other, self.X.indices, self.X.indptr
         return Rows(X)
 
