@@ -38,6 +38,7 @@ from skmargin import (
 from skmargin.model_selection import MarginSearchCV, default_grid
 from skmargin.model_selection._folds import windows
 from skmargin.solvers.lent import Lent, form_of, lending
+from skmargin.solvers.primal_rows import Rows
 
 X, Y = load_iris(return_X_y=True)
 X = MinMaxScaler().fit_transform(X)
@@ -236,6 +237,18 @@ def test_lent_rows():
             assert not np.shares_memory(form_of(other, "f", single), first)
             assert_array_equal(form_of(other, "f", single), other)
     assert not np.shares_memory(form_of(rows[3:9], "f", single), first)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_rows_in_another_precision_are_shared(container):
+    splits = list(KFold(3).split(np.zeros((20, 2))))
+    shared = windows(container(np.arange(40.0).reshape(20, 2)), splits)
+    with lending(shared.lent):
+        first, second = (Rows(train).astype(np.float32) for train, _ in shared.parts[:2])
+    numbers = lambda rows: rows.X.data if rows.sparse else rows.X  # noqa: E731
+    assert first.dtype == np.float32 and np.shares_memory(numbers(first), numbers(second))
+    for found, (train, _) in zip((first, second), shared.parts, strict=False):
+        assert_array_equal(found.times(np.eye(2)), Rows(train).times(np.eye(2)))
 
 
 def test_first_steps_are_fitted_once_a_fold():

@@ -87,15 +87,14 @@ void exponential_block(Matrix<double> base, Vector<int64_t> rows, Vector<int64_t
 }  // namespace
 
 void bind_ridge(nb::module_& m) {
-    load(blas.sytrd, "scipy.linalg.cython_lapack", "dsytrd");
-    load(blas.ormtr, "scipy.linalg.cython_lapack", "dormtr");
+    load(blas.symm, "scipy.linalg.cython_blas", "dsymm");
+    load(blas.syr2k, "scipy.linalg.cython_blas", "dsyr2k");
     load(blas.geqrf, "scipy.linalg.cython_lapack", "dgeqrf");
     load(blas.gelqf, "scipy.linalg.cython_lapack", "dgelqf");
     load(blas.ormqr, "scipy.linalg.cython_lapack", "dormqr");
     load(blas.ormlq, "scipy.linalg.cython_lapack", "dormlq");
     load(blas.gebrd, "scipy.linalg.cython_lapack", "dgebrd");
     load(blas.ormbr, "scipy.linalg.cython_lapack", "dormbr");
-    load(blas.ptsv, "scipy.linalg.cython_lapack", "dptsv");
     load(blas.zgtsv, "scipy.linalg.cython_lapack", "zgtsv");
     m.def("ridge_symmetric", &ridge_symmetric, nb::arg("M").noconvert(), nb::arg("x"), nb::arg("rest"),
           nb::arg("strengths"), nb::arg("form"), nb::arg("shrink"), nb::arg("intercept"), nb::arg("beta"));

@@ -19,12 +19,13 @@ struct Blas {
     void (*potrf)(const char* uplo, const int* n, double* A, const int* lda, int* info) = nullptr;
     void (*potrs)(const char* uplo, const int* n, const int* nrhs, const double* A, const int* lda, double* B,
                   const int* ldb, int* info) = nullptr;
-    // Condensed forms, their orthogonal factors, and systems with a tridiagonal matrix (ridge_path.hpp).
-    void (*sytrd)(const char* uplo, const int* n, double* A, const int* lda, double* d, double* e, double* tau,
-                  double* work, const int* lwork, int* info) = nullptr;
-    void (*ormtr)(const char* side, const char* uplo, const char* trans, const int* m, const int* n, const double* A,
-                  const int* lda, const double* tau, double* C, const int* ldc, double* work, const int* lwork,
-                  int* info) = nullptr;
+    // Condensed forms, their orthogonal factors, and systems with a tridiagonal matrix (band_form.hpp, ridge_path.hpp).
+    void (*symm)(const char* side, const char* uplo, const int* m, const int* n, const double* alpha, const double* A,
+                 const int* lda, const double* B, const int* ldb, const double* beta, double* C,
+                 const int* ldc) = nullptr;
+    void (*syr2k)(const char* uplo, const char* trans, const int* n, const int* k, const double* alpha, const double* A,
+                  const int* lda, const double* B, const int* ldb, const double* beta, double* C,
+                  const int* ldc) = nullptr;
     using Factor = void (*)(const int* m, const int* n, double* A, const int* lda, double* tau, double* work,
                             const int* lwork, int* info);
     using Apply = void (*)(const char* side, const char* trans, const int* m, const int* n, const int* k,
@@ -37,7 +38,6 @@ struct Blas {
     void (*ormbr)(const char* vect, const char* side, const char* trans, const int* m, const int* n, const int* k,
                   const double* A, const int* lda, const double* tau, double* C, const int* ldc, double* work,
                   const int* lwork, int* info) = nullptr;
-    void (*ptsv)(const int* n, const int* nrhs, double* d, double* e, double* B, const int* ldb, int* info) = nullptr;
     void (*zgtsv)(const int* n, const int* nrhs, std::complex<double>* dl, std::complex<double>* d,
                   std::complex<double>* du, std::complex<double>* B, const int* ldb, int* info) = nullptr;
 };

@@ -19,6 +19,13 @@ struct Simd {
     void (*axpys)(const T* x, int64_t d, T* W, int64_t ld, const int32_t* cls, int32_t m, const double* coef);
     // row[j] = exp(-gamma max(0, norm + norms[j] - 2 row[j])): inner products to values of the RBF kernel
     void (*rbf)(T* row, int64_t n, const T* norms, T norm, T gamma);
+    // (B + diag(shift)) z = x for `lanes` complex shifts at once.  B is symmetric with b numbers beside its diagonal,
+    // at [j][i] = B[j + i, j]; x is (vectors, n).  z is (vectors, n, 2, lanes), the real parts before the imaginary
+    // ones. There is no pivoting: `residual` (lanes) is the largest |x - (B + shift) z|, `pivot` the smallest real
+    // pivot. `room` holds n (b + 8) + 3 b + 16 times 2 lanes numbers.
+    int64_t lanes;
+    void (*band_shifts)(const T* B, int64_t n, int64_t b, const T* real, const T* imaginary, const T* x,
+                        int64_t vectors, T* room, T* z, T* residual, T* pivot);
 };
 
 // Loops over sparse rows; W is feature-major: the classes of one feature are contiguous, `ld` is padded.

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..solvers.condensed import Solutions, solutions_features, solutions_kernel
 from ..solvers.pairwise import Duel, combine, over_threads
 from ..solvers.sources import Features
-from ..solvers.tridiagonal import Solutions, solutions_features, solutions_kernel
 from ._base import MarginClassifier
 from ._ridge import RidgeMachines
 

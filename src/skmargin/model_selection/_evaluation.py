@@ -150,7 +150,7 @@ class Evaluation:
     def _score(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
         if self.is_accuracy and isinstance(model, MarginClassifier):  # what `score` does, without its checks of y
             with suppress(Exception):  # `error_score` says what to do
-                return float(np.average(model.predict(X) == np.asarray(y), weights=params.get("sample_weight")))
+                return float(np.average(model.predict(X) == np.ravel(y), weights=params.get("sample_weight")))
         return _score(model, X, y, self.scorer, params, self.error_score)
 
     def _failed(self) -> Any:

@@ -145,9 +145,16 @@ class Fold:
         kernel = classifier.kernel
         dtype = np.dtype(row_dtype(classifier.tol) if isinstance(classifier, DualMachine) else np.float64)
         if rows.key is None:
-            X = self._source[1]
-            matrix = self._of_all_folds.get((kernel, dtype.name), lambda: base_matrix(checked(X), None, kernel, dtype))
-            return BaseMatrix(matrix, *(_positions(part, len(matrix)) for part in self.indices))
+            X, y = self._source[1:3]
+
+            def of_all() -> tuple[np.ndarray, np.ndarray]:
+                order = np.argsort(np.ravel(y), kind="stable")  # two-class machines then read what is close together
+                place = np.empty_like(order)
+                place[order] = np.arange(len(order))
+                return base_matrix(checked(X)[order], None, kernel, dtype), place
+
+            matrix, place = self._of_all_folds.get((kernel, dtype.name), of_all)
+            return BaseMatrix(matrix, *(place[part] for part in self.indices))
 
         def make() -> np.ndarray:
             parts = [checked(X) for X in (rows.train, rows.test)]

@@ -14,6 +14,8 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
+from .lent import form_of
+
 _BLOCK_WORK = 16_000_000  # multiply-adds of one block of a threaded product
 
 
@@ -36,8 +38,14 @@ class Rows:
         return self.X.T.tocsr()
 
     def astype(self, dtype: Any) -> Rows:
-        """The same rows in another precision."""
-        return Rows(self.X.astype(dtype))
+        """The same rows in another precision (shared where they were lent)."""
+        numbers = self.X.data if self.sparse else self.X
+        other = form_of(numbers, dtype, lambda whole: whole.astype(dtype))
+        if not self.sparse:
+            return Rows(other)
+        X = type(self.X)(self.shape, dtype=dtype)  # its constructor would copy small parts of arrays
+        X.data, X.indices, X.indptr = other, self.X.indices, self.X.indptr
+        return Rows(X)
 
     def times(self, W: np.ndarray) -> np.ndarray:
         """``X W`` (n, k): column-major for dense rows, so that sums over classes run along the samples."""

@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError
 from scipy.sparse.linalg import LinearOperator, cg, lsmr
 
+from .condensed import solutions_features, solutions_kernel
 from .lapack import cholesky, cholesky_solve
 from .linear_system import (
     EIGENVALUE_DIGITS,
@@ -27,7 +28,6 @@ from .linear_system import (
     spectrum_of_features,
     spectrum_of_kernel,
 )
-from .tridiagonal import solutions_features, solutions_kernel
 
 
 class Iterated(NamedTuple):

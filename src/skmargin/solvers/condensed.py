@@ -1,7 +1,7 @@
 """Machines of `linear_system` for several strengths, from one condensed form of their matrix.
 
-On a kernel matrix, with M = sqrt(p) K sqrt(p) = H T H' and T tridiagonal (a third of the time of the eigenvectors),
-every strength s is a system with T:
+On a kernel matrix, with M = sqrt(p) K sqrt(p) = H T H' and T a band matrix (a quarter of the time of the eigenvectors,
+all of it in products of matrices), every strength s is a system with T:
 
 ``kernel``        ``(M + s I)^{-1} x = H (T + s I)^{-1} H'x``
 ``coefficients``  the matrix is M^2 + s I (M divided by the sum of the weights' root).  It is not formed: with the

@@ -1,4 +1,4 @@
-"""All strengths from one tridiagonal form, against the normal equations in many digits of their own."""
+"""All strengths from one condensed form, against the normal equations in many digits of their own."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
+from skmargin.solvers.condensed import solutions_features, solutions_kernel
 from skmargin.solvers.linear_system import Machine, RidgePath, spectrum_of_kernel
-from skmargin.solvers.tridiagonal import solutions_features, solutions_kernel
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -66,6 +66,40 @@ def test_smallest_strengths_keep_the_digits_of_the_eigenvalues(gamma):
         scores = K @ solution.coef + solution.intercept
         other = path.solution(s)
         assert_allclose(scores, K @ other.coef + other.intercept, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "n", [1, 2, 3, 16, 17, 18, 33, 100, 399, 400, 433, 465]
+)  # one panel, several, narrow and wide bands
+@pytest.mark.parametrize("machine", [Machine("coefficients", "penalised", True), Machine("kernel", "free", False)])
+def test_every_size_and_number_of_strengths(machine, n):
+    rng = np.random.default_rng(n)
+    K = rbf_kernel(rng.normal(size=(n, 4)), gamma=0.5)
+    y, weight = np.sign(rng.normal(size=(n, 1))), rng.uniform(0.5, 2, n)
+    strengths = np.logspace(-4, 0, 9)  # more than one vector register
+    found = solutions_kernel(K.copy(), weight, y, machine, strengths)
+    assert found.solved.all()
+    path = RidgePath(spectrum_of_kernel(K.copy(), weight, machine), y, machine)
+    for number, s in enumerate(strengths):
+        solution, other = found.at(number), path.solution(s)
+        assert_allclose(
+            K @ solution.coef + solution.intercept, K @ other.coef + other.intercept, atol=1e-9, err_msg=f"{s}"
+        )
+        assert_allclose(solution.residual, other.residual, rtol=1e-7, atol=1e-12)
+
+
+def test_kernels_with_negative_eigenvalues():
+    """What the systems without pivots do not solve is left to others; what they call solved is."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(80, 80))
+    K = (A + A.T) / 8
+    machine, strengths = Machine("coefficients", "penalised", True), np.array([1e-12, 1e-6, 1e-2])
+    found = solutions_kernel(K.copy(), np.ones(80), np.sign(A[:, :1]), machine, strengths)
+    assert found.solved[2]
+    path = RidgePath(spectrum_of_kernel(K.copy(), np.ones(80), machine), np.sign(A[:, :1]), machine)
+    for number in np.flatnonzero(found.solved):
+        solution, other = found.at(number), path.solution(strengths[number])
+        assert_allclose(solution.coef, other.coef, atol=1e-7 * np.abs(other.coef).max())
 
 
 def test_strengths_that_are_too_small_are_left_to_others():
