@@ -18,7 +18,10 @@ struct InnerResult {
 
 // Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
 constexpr double omega = 1.3;
-constexpr int window = 10;  // passes from one check to the next, and points in a mean
+constexpr uint8_t rest = 5;   // passes that leave a sample out
+constexpr int window = 5;     // points in a mean
+constexpr double reach = 4;   // points belong to a mean, which costs time, with gaps up to so many targets
+constexpr int patience = 50;  // passes from one check to the next at most
 
 // The point of block ascent on a working set, and the mean of the points after the last passes.
 //
@@ -80,8 +83,9 @@ class MeanPoint {
 //                                      b += t tot after every pass (t = 0: none)
 //
 // A pass visits the samples in fresh random order and moves those whose gap exceeds tau, half of the mean gap of the
-// pass before.  Only a check, the exact sum of all gaps of the point or of the mean of the last points, can end the
-// loop.
+// pass before.  The others rest for the next passes, and their gaps count as they were: those that move settle with
+// each other first.  Only a check, the exact sum of all gaps of the point or of the mean of the last points, can end
+// the loop; it wakes all.
 template <class T, class Loss>
 InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, const T* K, const double* curvature,
                          double* b, double* tot, double t, double target, int64_t max_passes, uint64_t seed,
@@ -92,6 +96,8 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     SampleView<T, Loss> view(samples, loss);
     std::vector<double> shift(k), next(k), coef(k);
     std::vector<int32_t> cls(k);
+    std::vector<double> share(n);
+    std::vector<uint8_t> resting(n);  // passes left
     std::vector<int64_t> order(n);
     std::iota(order.begin(), order.end(), int64_t{0});
     Random random(seed);
@@ -124,10 +130,18 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
         random.shuffle(order.begin(), static_cast<uint32_t>(n));
         double seen = 0;
         for (const int64_t i : order) {
+            if (resting[i] > 0) {
+                --resting[i];
+                seen += share[i];
+                continue;
+            }
             const double gap = view.load(i, shift.data());
-            seen += gap;
+            seen += share[i] = gap;
             poll.work(8.0 * k);
-            if (gap <= tau) continue;
+            if (gap <= tau) {
+                resting[i] = rest;
+                continue;
+            }
             loss.block(i, (curvature[i] + t) / omega, view.d.data(), view.alpha.data(), view.m, next.data());
             const int32_t y = samples.y[i];
             double* alpha = samples.alpha + i * k;
@@ -166,14 +180,15 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
             result.gap = std::min(seen, target);
             break;
         }
-        mean.add();
-        const bool due = seen <= target || result.passes == max_passes;
+        const bool last = seen <= target || result.passes == max_passes, due = last || result.passes % patience == 0;
+        if (due || seen <= reach * target) mean.add();
         if (due || mean.count() == window) {
+            std::fill(resting.begin(), resting.end(), uint8_t{0});
             mean.swap();
             result.gap = full_gap();
             if (result.gap > target) {
                 mean.swap();
-                if (due) result.gap = full_gap();
+                if (last) result.gap = full_gap();
                 set_shift();
             }
             mean.clear();
