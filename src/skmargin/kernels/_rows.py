@@ -7,6 +7,7 @@ others are computed again, block by block, when they are added.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -207,21 +208,31 @@ class KernelRows:
                 out[start + lost, q:] = 0
         return out
 
-    def add(self, F: np.ndarray, samples: np.ndarray, coef: np.ndarray) -> None:
-        """``F[l, :] += sum_r coef[r, l] K(x_r, .)`` over the given samples r; F has one row a class."""
-        slot = self._slot[samples]
-        kept = slot >= 0
-        _ext.kernel_add(F, self._store, slot[kept], np.ascontiguousarray(coef[kept]))
-        lost = np.flatnonzero(~kept)
+    def blocks(self, samples: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Whole rows of these samples: some of the samples, a block of rows, and the places of theirs in it.
+
+        Rows that are not kept are computed again, as many at a time as `BLOCK_NUMBERS` allow.
+        """
+        kept = self._slot[samples] >= 0
+        if kept.any():
+            yield samples[kept], self._store, self._slot[samples[kept]]
+        lost = samples[~kept]
         if len(lost) == 0:
             return
         step = max(1, min(len(lost), BLOCK_NUMBERS // self.n))
         block = np.empty((step, self.n), dtype=self.dtype)
         for start in range(0, len(lost), step):
-            rows = lost[start : start + step]
-            self._fill(samples[rows], block[: len(rows)])
-            self.n_computed += len(rows)
-            _ext.kernel_add(F, block, np.arange(len(rows)), np.ascontiguousarray(coef[rows]))
+            part = lost[start : start + step]
+            self._fill(part, block[: len(part)])
+            self.n_computed += len(part)
+            yield part, block, np.arange(len(part))
+
+    def add(self, F: np.ndarray, samples: np.ndarray, coef: np.ndarray) -> None:
+        """``F[l, :] += sum_r coef[r, l] K(x_r, .)`` over the given samples r, in any order; F has one row a class."""
+        row = np.empty(self.n, dtype=np.intp)
+        row[samples] = np.arange(len(samples))
+        for part, block, slot in self.blocks(samples):
+            _ext.kernel_add(F, block, slot, np.ascontiguousarray(coef[row[part]]))
 
 
 def _runs(slots: np.ndarray) -> list[np.ndarray]:
