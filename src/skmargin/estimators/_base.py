@@ -176,7 +176,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             One of ``classes_`` for each row.
         """
-        return self.classes_[self._winners(X)]
+        winners = self._winners(X)
+        return self.classes_[winners]
 
     def _winners(self, X: Any) -> np.ndarray:
         """Position of the predicted class of each row in ``classes_``."""

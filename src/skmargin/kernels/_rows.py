@@ -51,8 +51,9 @@ class _Products:
     def prepared(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Centred rows in the number type of the computation, and their squared norms."""
         X = X.toarray() if sparse.issparse(X) else X
-        X = np.subtract(X, self.centre, dtype=np.float64).astype(self.dtype, order="C", copy=False)
-        return X, np.einsum("ij,ij->i", X, X)
+        centred = np.empty(X.shape, dtype=self.dtype)
+        np.subtract(X, self.centre, out=centred, dtype=np.float64, casting="same_kind")  # in float64, number by number
+        return centred, np.einsum("ij,ij->i", centred, centred)
 
     def fill(self, X: Any, norms: np.ndarray | None, out: np.ndarray, columns: np.ndarray | None = None) -> None:
         """Write kernel values of the rows ``X`` (prepared, with norms, for dense RBF) into ``out``."""
@@ -289,7 +290,8 @@ def kernel_winners(
     while start < X.shape[0]:
         rows = X[start : start + SCORE_ROWS]
         out = winners[start : start + len(rows)]
-        doubtful = _winners(single.scores(rows), single.error(rows), out)
+        with np.errstate(over="ignore", invalid="ignore"):  # what float32 cannot hold is doubtful
+            doubtful = _winners(single.scores(rows), single.error(rows), out)
         if len(doubtful):
             double = double or _Scorer(*model, np.float64)
             _winners(double.scores(rows[doubtful]), np.zeros(len(doubtful)), again := out[doubtful])
@@ -311,7 +313,7 @@ def _winners(scores: np.ndarray, error: np.ndarray, out: np.ndarray) -> np.ndarr
         return np.zeros(0, dtype=np.intp)
     best = scores[np.arange(len(scores)), out]
     scores[np.arange(len(scores)), out] = -np.inf
-    return np.flatnonzero(~(best - scores.max(axis=1) > 2 * error))  # NaN is doubtful as well
+    return np.flatnonzero(~(best - scores.max(axis=1) > 2 * error))
 
 
 class _Scorer:

@@ -145,9 +145,7 @@ def solve_paper(X: Any, machine: Machine, effort: Effort, start: LinearPoint | N
     return _freeze_and_minimize(machine, effort, _LinearFrozen(X, machine, start))
 
 
-def solve_kernel_paper(
-    rows: KernelRows, machine: Machine, effort: Effort, start: FrozenPoint | None = None
-) -> Descent:
+def solve_kernel_paper(rows: KernelRows, machine: Machine, effort: Effort, start: FrozenPoint | None = None) -> Descent:
     """The kernel machine, from zero or from the coefficients of ``start``; `FrozenPoint` is the point it ends at.
 
     ``rows`` have the offset 1 if the machine has an intercept.
