@@ -18,10 +18,11 @@ struct InnerResult {
 
 // Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
 constexpr double omega = 1.3;
-constexpr uint8_t rest = 5;   // passes that leave a sample out
-constexpr int window = 5;     // points in a mean
-constexpr double reach = 4;   // points belong to a mean, which costs time, with gaps up to so many targets
-constexpr int patience = 50;  // passes from one check to the next at most
+constexpr uint8_t rest = 5;    // passes that leave a sample out
+constexpr double wake = 0.05;  // an intercept that moved so far, beside margins of one, is news to all of them
+constexpr int window = 5;      // points in a mean
+constexpr double reach = 4;    // points belong to a mean, which costs time, with gaps up to so many targets
+constexpr int patience = 50;   // passes from one check to the next at most
 
 // The point of block ascent on a working set, and the mean of the points after the last passes.
 //
@@ -84,8 +85,8 @@ class MeanPoint {
 //
 // A pass visits the samples in fresh random order and moves those whose gap exceeds tau, half of the mean gap of the
 // pass before.  The others rest for the next passes, and their gaps count as they were: those that move settle with
-// each other first.  Only a check, the exact sum of all gaps of the point or of the mean of the last points, can end
-// the loop; it wakes all.
+// each other first.  The intercept listens to all of them, so they wake when it has moved.  Only a check, the exact sum
+// of all gaps of the point or of the mean of the last points, can end the loop; it wakes all.
 template <class T, class Loss>
 InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, const T* K, const double* curvature,
                          double* b, double* tot, double t, double target, int64_t max_passes, uint64_t seed,
@@ -122,6 +123,7 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     result.gap = full_gap();
     MeanPoint<T> mean(samples, b, tot);
     const std::vector<double> start(b, b + k);
+    std::vector<double> asked = start;
     double drift = 0;
     double tau = 0.5 * result.gap / static_cast<double>(n), best = infinity;
     int64_t best_pass = 0;
@@ -168,9 +170,15 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
             poll.work(2.0 * changed * static_cast<double>(samples.ld));
         }
         if (t > 0) {
+            double moved = 0;
             for (int32_t l = 0; l < k; ++l) {
                 b[l] += t * tot[l];
                 drift = std::max(drift, std::abs(b[l] - start[l]));
+                moved = std::max(moved, std::abs(b[l] - asked[l]));
+            }
+            if (moved > wake) {
+                std::fill(resting.begin(), resting.end(), uint8_t{0});
+                asked.assign(b, b + k);
             }
             set_shift();
         }
