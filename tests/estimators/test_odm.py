@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.preprocessing import minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -342,3 +343,51 @@ def test_published_outer_loop(container):
     assert np.diff(high.outer_objectives_[2:]).max() > 0
     ours.set_params(C=256).fit(with_constant, y)
     assert high.objective_ > 1.5 * ours.objective_
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("cache_size", [200, 1e-3])
+def test_published_outer_loop_with_a_kernel(fit_intercept, cache_size):
+    """The kernel x'z is the linear machine, step by step; every row kept, or none."""
+    X, y = load_wine(return_X_y=True)
+    X, weight = minmax_scale(X)[::2], np.random.default_rng(0).uniform(0.5, 2, 89)
+    settings = {"mu": 0.8, "theta": 0.2, "solver": "paper", "fit_intercept": fit_intercept, "tol": 1e-7, "max_outer": 4}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it goes round in circles
+        for C in (1, 64):
+            linear = ODMClassifier(C, **settings).fit(X, y[::2], weight)
+            kernel = ODMClassifier(C, kernel=lambda A, B: A @ B.T, cache_size=cache_size, **settings)
+            kernel.fit(X, y[::2], weight)
+            np.testing.assert_allclose(kernel.outer_objectives_, linear.outer_objectives_, rtol=1e-5)
+            assert kernel.objective_ == kernel.outer_objectives_[-1] and kernel.dual_gap_ <= 1e-7
+            np.testing.assert_allclose(kernel.dual_coef_.T @ kernel.support_vectors_, linear.coef_, atol=1e-3)
+            np.testing.assert_allclose(kernel.decision_function(X), linear.decision_function(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "laplacian", "precomputed"])
+def test_published_outer_loop_with_every_kernel(kernel):
+    """Where no margin leaves the band it is the same machine; the objective is that of the published coefficients."""
+    X, y = toy(50, 3, 4)
+    K = {
+        "rbf": rbf_kernel(X, gamma=0.2),
+        "poly": polynomial_kernel(X, gamma=0.2, degree=2, coef0=1),
+        "sigmoid": np.tanh(0.02 * X @ X.T + 1),
+        "laplacian": laplacian_kernel(X, gamma=0.2),
+        "precomputed": rbf_kernel(X, gamma=0.1),
+    }[kernel]
+    gamma = 0.02 if kernel == "sigmoid" else 0.2
+    settings = {"gamma": gamma, "degree": 2, "coef0": 1, "mu": 0.8, "theta": 0.2, "fit_intercept": False, "tol": 1e-7}
+    rows = K if kernel == "precomputed" else X
+    low = ODMClassifier(1, kernel=kernel, solver="paper", **settings).fit(rows, y)
+    ours = ODMClassifier(1, kernel=kernel, **settings).fit(rows, y)
+    assert low.objective_ == pytest.approx(ours.objective_, rel=1e-6)
+    high = ODMClassifier(200, kernel=kernel, solver="paper", warm_start=True, **{**settings, "tol": 1e-3})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        high.fit(rows, y)
+        coef = np.zeros((50, 4))
+        coef[high.support_] = high.dual_coef_
+        expected = objective(K @ coef, 0.5 * np.vdot(coef, K @ coef), y, 200, 0.8, 0.2)
+        assert high.objective_ == pytest.approx(expected, rel=1e-6)
+        end = high.objective_
+        assert high.fit(rows, y).outer_objectives_[0] == pytest.approx(end, rel=1e-6)

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from skmargin._core import _ext
-from skmargin.kernels._rows import KernelRows, kernel_scores, row_dtype
+from skmargin.kernels._rows import SCORE_ROWS, KernelRows, _Scorer, kernel_scores, kernel_winners, row_dtype
 from skmargin.kernels.gram import gram
 
 RNG = np.random.default_rng(0)
@@ -128,3 +128,39 @@ def test_threads_do_not_change_the_rows():
     for rows in (one, two):
         rows.keep(np.arange(90))
     np.testing.assert_array_equal(one.square(np.arange(90)), two.square(np.arange(90)))
+
+
+def machine(n_classes, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    support, rows = rng.normal(size=(80, 5)), rng.normal(size=(2 * SCORE_ROWS + 30, 5))
+    return rows, (support, scale * rng.normal(size=(80, n_classes)), rng.normal(size=n_classes))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e8])  # no row is doubtful, some, all
+@pytest.mark.parametrize("n_classes", [1, 2, 5])
+def test_winners_have_the_largest_scores(n_classes, scale):
+    rows, model = machine(n_classes, scale=scale)
+    scores = kernel_scores(rows, *model, "rbf", 0.3)
+    wanted = scores[:, 0] > 0 if n_classes == 1 else scores.argmax(axis=1)
+    np.testing.assert_array_equal(kernel_winners(rows, *model, 0.3), wanted)
+
+
+def test_winners_that_float32_cannot_tell():
+    rows, (support, coef, intercept) = machine(4)
+    coef[:, 2], intercept[2] = coef[:, 0] * (1 + 1e-10), intercept[0]  # one is ahead by the sign of the other's score
+    coef[:, 1], coef[:, 3], intercept[[1, 3]] = coef[:, 0], coef[:, 0], intercept[0] - 5
+    scores = kernel_scores(rows, support, coef, intercept, "rbf", 0.3)
+    wanted = scores.argmax(axis=1)
+    assert set(wanted) == {0, 2}
+    np.testing.assert_array_equal(kernel_winners(rows, support, coef, intercept, 0.3), wanted)
+    far = 1e60 * rows  # infinite in float32: all kernel values are zero
+    np.testing.assert_array_equal(kernel_winners(far, support, coef, np.arange(4.0), 0.3), np.full(len(far), 3))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_rounding_of_scores_is_within_its_bound(scale):
+    rows, model = machine(5, scale=scale)
+    rows += 10  # far from the support vectors as well
+    single = _Scorer(*model, "rbf", 0.3, 1, 0.0, np.float32)
+    off = np.abs(single.scores(rows) - kernel_scores(rows, *model, "rbf", 0.3)).max(axis=1)
+    assert off.any() and (off <= single.error(rows)).all()

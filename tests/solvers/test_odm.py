@@ -185,6 +185,13 @@ def test_published_inner_optimum_is_that_of_cvxpy(mu, theta, k, C):
     for out in (_ext.dense_paper(X, *arguments), _ext.csr_paper(S.indptr, S.indices, S.data, 4, *arguments)):
         assert out["primal"] == pytest.approx(best, rel=1e-6)
         assert 0 <= out["gap"] <= 1e-8 * out["primal"]
+    K, F, zeta, beta, rng = X @ X.T, np.zeros((k, 30)), np.zeros((30, k)), np.zeros(30), np.random.default_rng(0)
+    for _ in range(100_000):
+        order, task = rng.permutation(30), (y, machine.cap, mu, theta, frozen, zeta, beta)
+        primal, gap = _ext.kernel_paper(K, order, np.arange(30), np.diag(K).copy(), F, *task)
+        if gap <= 1e-8 * primal:
+            break
+    assert primal == pytest.approx(best, rel=1e-6)
 
 
 def test_core_refuses_wrong_rivals():

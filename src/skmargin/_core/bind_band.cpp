@@ -3,6 +3,8 @@
 #include "linear_task.hpp"
 #include "paper_blocks.hpp"
 
+#include <nanobind/stl/pair.h>
+
 namespace nb = nanobind;
 using namespace skm;
 
@@ -69,10 +71,14 @@ nb::dict paper(const Rows& rows, const PaperTask& task) {
     {
         nb::gil_scoped_release unlocked;
         Poll poll(ask_python);
+        Buffer<double> weights(rows.weights_size());
         PaperBlocks<Rows> blocks(rows, task.y.data(), task.cap.data(), task.mu, task.theta, task.frozen.data(),
-                                 zeta.data(), beta.data(), poll);
+                                 zeta.data(), beta.data(), weights.data(), poll);
+        blocks.start();
         blocks.run(task.tol, task.passes, task.seed);
-        blocks.publish(W.data());
+        for (size_t l = 0; l < k; ++l)
+            for (size_t j = 0; j < d; ++j)
+                W[l * d + j] = rows.weight(weights.data(), static_cast<int32_t>(l), static_cast<int64_t>(j));
         nb::gil_scoped_acquire locked;
         result["primal"] = blocks.primal;
         result["gap"] = blocks.gap;
@@ -102,6 +108,37 @@ nb::dict csr_paper(Vector<I> indptr, Vector<I> indices, Vector<double> values, i
     return paper(rows, {y, cap, k, mu, theta, frozen, zeta, beta, tol, passes, seed});
 }
 
+// One pass over the samples whose rows of the kernel matrix are given, in this order; F, zeta and beta are changed.
+// Returns the primal objective and the gap of all samples.
+template <class T> using Changed = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+
+std::pair<double, double> kernel_paper(Matrix<double> matrix, Vector<int64_t> samples, Vector<int64_t> slot,
+                                       Vector<double> diagonal, Changed<double> F, Vector<int32_t> y,
+                                       Vector<double> cap, double mu, double theta, Vector<double> frozen,
+                                       Changed<double> zeta, Changed<double> beta) {
+    const size_t n = y.size();
+    if (zeta.ndim() != 2 || F.ndim() != 2 || beta.ndim() != 1 || zeta.shape(0) != n || F.shape(0) != zeta.shape(1) ||
+        F.shape(1) != n || beta.shape(0) != n || cap.size() != n || frozen.size() != n || slot.size() != n ||
+        diagonal.size() != n || matrix.shape(1) != n)
+        throw nb::value_error("the arrays given to the core do not fit each other");
+    const int32_t k = static_cast<int32_t>(zeta.shape(1));
+    for (size_t i = 0; i < n; ++i)
+        if (y.data()[i] < 0 || y.data()[i] >= k) throw nb::value_error("a class code lies outside 0..k-1");
+    const std::vector<int64_t> order(samples.data(), samples.data() + samples.size());
+    for (const int64_t i : order)
+        if (i < 0 || i >= static_cast<int64_t>(n) || slot.data()[i] < 0 ||
+            slot.data()[i] >= static_cast<int64_t>(matrix.shape(0)))
+            throw nb::value_error("a sample has no row");
+    nb::gil_scoped_release unlocked;
+    Poll poll(ask_python);
+    const KernelMatrixRows rows(matrix.data(), slot.data(), diagonal.data(), static_cast<int64_t>(n), k);
+    PaperBlocks<KernelMatrixRows> blocks(rows, y.data(), cap.data(), mu, theta, frozen.data(), zeta.data(), beta.data(),
+                                         F.data(), poll);
+    blocks.sweep(order);
+    blocks.certify();
+    return {blocks.primal, blocks.gap};
+}
+
 // One block, for tests: the first rival of the list is the fixed one.
 nb::object block(double cap, double mu, double theta, double A, Vector<double> d, Vector<double> alpha) {
     const int32_t rival = 0, m = static_cast<int32_t>(d.size());
@@ -126,4 +163,7 @@ void bind_band(nb::module_& m) {
     m.def("dense_paper", &dense_paper);  // solvers/odm_paper.py
     m.def("csr_paper", &csr_paper<int32_t>);
     m.def("csr_paper", &csr_paper<int64_t>);
+    m.def("kernel_paper", &kernel_paper, nb::arg("matrix").noconvert(), nb::arg("samples"), nb::arg("slot"),
+          nb::arg("diagonal"), nb::arg("F").noconvert(), nb::arg("y"), nb::arg("cap"), nb::arg("mu"), nb::arg("theta"),
+          nb::arg("frozen"), nb::arg("zeta").noconvert(), nb::arg("beta").noconvert());
 }

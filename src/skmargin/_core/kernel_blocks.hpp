@@ -38,17 +38,8 @@ class SampleView {
     // Loads sample i with scores F + shift; returns its gap value - dual + alpha'd, which is never negative.
     double load(int64_t i, const double* shift) {
         const int32_t y = s_.y[i];
-        const T* f = s_.F + i;
-        const double* a = s_.alpha + i * s_.k;
-        const double own = f[y * s_.ld] + shift[y];
-        product = 0;
-        for (int32_t l = 0, j = 0; l < s_.k; ++l) {
-            d[j] = own - (f[l * s_.ld] + shift[l]);
-            alpha[j] = a[l];
-            cls[j] = l;
-            product += d[j] * a[l];  // a is zero at the own class
-            j += l != y;             // which the next rival overwrites
-        }
+        const double own = s_.F[i + y * s_.ld] + shift[y];
+        product = rivals(i, shift, own, 0, y, 0) + rivals(i, shift, own, y + 1, s_.k, y);
         if (const int32_t leader = loss_.leader(i); leader >= 0) {
             const int32_t at = leader - (leader > y);
             std::swap(d[0], d[at]);
@@ -66,6 +57,22 @@ class SampleView {
     std::vector<int32_t> cls;
     int32_t m;
     double value = 0, dual = 0, product = 0;
+
+  private:
+    // The classes from first to last become rivals at the places from j on; returns their part of alpha'd.
+    double rivals(int64_t i, const double* shift, double own, int32_t first, int32_t last, int32_t j) {
+        const T* f = s_.F + i;
+        const double* a = s_.alpha + i * s_.k;
+        double *to = d.data() + j - first, *dual = alpha.data() + j - first, even = 0, odd = 0;
+        int32_t* name = cls.data() + j - first;
+        for (int32_t l = first; l < last; ++l) to[l] = own - (f[l * s_.ld] + shift[l]);
+        for (int32_t l = first; l < last; ++l) dual[l] = a[l];
+        for (int32_t l = first; l < last; ++l) name[l] = l;
+        int32_t l = first;
+        for (; l + 2 <= last; l += 2) even += to[l] * dual[l], odd += to[l + 1] * dual[l + 1];
+        if (l < last) even += to[l] * dual[l];
+        return even + odd;
+    }
 };
 
 struct KernelSums {

@@ -18,7 +18,11 @@ struct InnerResult {
 
 // Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
 constexpr double omega = 1.3;
-constexpr int window = 10;  // passes from one check to the next, and points in a mean
+constexpr uint8_t rest = 5;    // passes that leave a sample out
+constexpr double wake = 0.05;  // an intercept that moved so far, beside margins of one, is news to all of them
+constexpr int window = 5;      // points in a mean
+constexpr double reach = 4;    // points belong to a mean, which costs time, with gaps up to so many targets
+constexpr int patience = 50;   // passes from one check to the next at most
 
 // The point of block ascent on a working set, and the mean of the points after the last passes.
 //
@@ -80,8 +84,9 @@ class MeanPoint {
 //                                      b += t tot after every pass (t = 0: none)
 //
 // A pass visits the samples in fresh random order and moves those whose gap exceeds tau, half of the mean gap of the
-// pass before.  Only a check, the exact sum of all gaps of the point or of the mean of the last points, can end the
-// loop.
+// pass before.  The others rest for the next passes, and their gaps count as they were: those that move settle with
+// each other first.  The intercept listens to all of them, so they wake when it has moved.  Only a check, the exact sum
+// of all gaps of the point or of the mean of the last points, can end the loop; it wakes all.
 template <class T, class Loss>
 InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, const T* K, const double* curvature,
                          double* b, double* tot, double t, double target, int64_t max_passes, uint64_t seed,
@@ -92,6 +97,8 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     SampleView<T, Loss> view(samples, loss);
     std::vector<double> shift(k), next(k), coef(k);
     std::vector<int32_t> cls(k);
+    std::vector<double> share(n);
+    std::vector<uint8_t> resting(n);  // passes left
     std::vector<int64_t> order(n);
     std::iota(order.begin(), order.end(), int64_t{0});
     Random random(seed);
@@ -116,6 +123,7 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     result.gap = full_gap();
     MeanPoint<T> mean(samples, b, tot);
     const std::vector<double> start(b, b + k);
+    std::vector<double> asked = start;
     double drift = 0;
     double tau = 0.5 * result.gap / static_cast<double>(n), best = infinity;
     int64_t best_pass = 0;
@@ -124,10 +132,18 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
         random.shuffle(order.begin(), static_cast<uint32_t>(n));
         double seen = 0;
         for (const int64_t i : order) {
+            if (resting[i] > 0) {
+                --resting[i];
+                seen += share[i];
+                continue;
+            }
             const double gap = view.load(i, shift.data());
-            seen += gap;
+            seen += share[i] = gap;
             poll.work(8.0 * k);
-            if (gap <= tau) continue;
+            if (gap <= tau) {
+                resting[i] = rest;
+                continue;
+            }
             loss.block(i, (curvature[i] + t) / omega, view.d.data(), view.alpha.data(), view.m, next.data());
             const int32_t y = samples.y[i];
             double* alpha = samples.alpha + i * k;
@@ -154,9 +170,15 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
             poll.work(2.0 * changed * static_cast<double>(samples.ld));
         }
         if (t > 0) {
+            double moved = 0;
             for (int32_t l = 0; l < k; ++l) {
                 b[l] += t * tot[l];
                 drift = std::max(drift, std::abs(b[l] - start[l]));
+                moved = std::max(moved, std::abs(b[l] - asked[l]));
+            }
+            if (moved > wake) {
+                std::fill(resting.begin(), resting.end(), uint8_t{0});
+                asked.assign(b, b + k);
             }
             set_shift();
         }
@@ -166,14 +188,15 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
             result.gap = std::min(seen, target);
             break;
         }
-        mean.add();
-        const bool due = seen <= target || result.passes == max_passes;
+        const bool last = seen <= target || result.passes == max_passes, due = last || result.passes % patience == 0;
+        if (due || seen <= reach * target) mean.add();
         if (due || mean.count() == window) {
+            std::fill(resting.begin(), resting.end(), uint8_t{0});
             mean.swap();
             result.gap = full_gap();
             if (result.gap > target) {
                 mean.swap();
-                if (due) result.gap = full_gap();
+                if (last) result.gap = full_gap();
                 set_shift();
             }
             mean.clear();

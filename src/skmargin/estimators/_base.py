@@ -176,9 +176,13 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             One of ``classes_`` for each row.
         """
+        winners = self._winners(X)
+        return self.classes_[winners]
+
+    def _winners(self, X: Any) -> np.ndarray:
+        """Position of the predicted class of each row in ``classes_``."""
         scores = self.decision_function(X)
-        winner = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[winner]
+        return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
 
     def _warn_not_converged(self, reached: float, quantity: str = "relative duality gap") -> None:
         stuck = self.n_iter_ < self.max_iter

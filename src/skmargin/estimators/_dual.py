@@ -7,10 +7,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..kernels._rows import KernelRows, kernel_scores, row_dtype
+from ..kernels._rows import KernelRows, kernel_scores, kernel_winners, row_dtype
 from ..kernels.gram import KERNELS, resolve_gamma
 from ..solvers.dual_blocks import TINY, DualState, solve_linear
 from ..solvers.kernel_blocks import KernelState, coefficients, solve_kernel
@@ -216,6 +217,13 @@ class DualMachine(LinearScores, MarginClassifier):
         return kernel_scores(
             X, support, self.dual_coef_, self.intercept_, self.kernel, self._gamma, self.degree, self.coef0
         )
+
+    def _winners(self, X: Any) -> np.ndarray:
+        if isinstance(self.kernel, str) and self.kernel == "rbf":
+            X = self._check_predict(X)
+            if X.dtype == np.float64 and not sparse.issparse(X) and not sparse.issparse(self.support_vectors_):
+                return kernel_winners(X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma)
+        return super()._winners(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

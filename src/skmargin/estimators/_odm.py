@@ -13,7 +13,7 @@ from ..solvers.kernel_blocks import coefficients
 from ..solvers.odm import Descent, Effort, Machine
 from ..solvers.odm_kernel import KernelPoint, solve_kernel_machine
 from ..solvers.odm_linear import LinearPoint, newton_pays, solve_linear, solve_newton
-from ..solvers.odm_paper import solve_paper
+from ..solvers.odm_paper import FrozenPoint, solve_kernel_paper, solve_paper
 from ..solvers.odm_smooth import solve_smooth
 from ._base import Problem
 from ._documented import documented
@@ -47,7 +47,8 @@ class ODMClassifier(DualMachine):
         it is slow and the parameters are few, Newton steps take over.  ``"newton"`` minimises the same majorisers by
         Newton steps from the beginning.  ``"lbfgs"`` smooths the maximum over the rivals and has no certificate.
         ``"paper"`` repeats the published outer loop for comparison: its objective may rise, and it penalises the
-        intercept.  The last three are for ``kernel="linear"`` only.  ``"auto"`` chooses between the first two.
+        intercept.  ``"newton"`` and ``"lbfgs"`` are for ``kernel="linear"`` only.  ``"auto"`` chooses between the
+        first two.
     n_init : int, default=1
         Number of starts; the best end is kept.  The first start is the solution with ``mu=0``, the others begin with
         random rivals.
@@ -151,16 +152,21 @@ class ODMClassifier(DualMachine):
         return self._published(end)
 
     def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> Any:
-        if self.solver not in ("auto", "mm"):
+        machine, effort = self._machine(problem), self._effort(seed)
+        start = before.solution.point if before is not None and before.fits(problem, Descent) else None
+        if self.solver == "paper":
+            rows, _ = self._kernel_rows(problem, offset=float(self.fit_intercept))
+            end = solve_kernel_paper(rows, machine, effort, start if isinstance(start, FrozenPoint) else None)
+            coef, b = end.point.coef, end.point.b
+        elif self.solver in ("auto", "mm"):
+            rows, tiny = self._kernel_rows(problem)
+            end = solve_kernel_machine(rows, machine, effort, tiny, start if isinstance(start, KernelPoint) else None)
+            coef, b = coefficients(end.point.state.alpha, problem.y), end.point.state.b
+        else:
             raise ValueError(
                 f"solver={self.solver!r} fits kernel='linear' only, got kernel={self.kernel!r}; use solver='mm'."
             )
-        rows, tiny = self._kernel_rows(problem)
-        start = before.solution.point if before is not None and before.fits(problem, Descent) else None
-        if not isinstance(start, KernelPoint):
-            start = None
-        end = solve_kernel_machine(rows, self._machine(problem), self._effort(seed), tiny, start)
-        self._set_kernel(problem, coefficients(end.point.state.alpha, problem.y), end.point.state.b)
+        self._set_kernel(problem, coef, b)
         return self._published(end)
 
     def _effort(self, seed: int) -> Effort:

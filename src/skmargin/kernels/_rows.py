@@ -7,6 +7,7 @@ others are computed again, block by block, when they are added.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -20,6 +21,7 @@ from skmargin.kernels.gram import Kernel, gram, gram_diagonal
 BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer Ctrl-C between two of them
 BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
 SCORE_ROWS = 512  # rows scored at once
+SPREAD = 10  # standard deviations that a rounding error never exceeds
 
 
 def row_dtype(tol: float) -> Any:
@@ -49,8 +51,9 @@ class _Products:
     def prepared(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Centred rows in the number type of the computation, and their squared norms."""
         X = X.toarray() if sparse.issparse(X) else X
-        X = np.subtract(X, self.centre, dtype=np.float64).astype(self.dtype, order="C", copy=False)
-        return X, np.einsum("ij,ij->i", X, X)
+        centred = np.empty(X.shape, dtype=self.dtype)
+        np.subtract(X, self.centre, out=centred, dtype=np.float64, casting="same_kind")  # in float64, number by number
+        return centred, np.einsum("ij,ij->i", centred, centred)
 
     def fill(self, X: Any, norms: np.ndarray | None, out: np.ndarray, columns: np.ndarray | None = None) -> None:
         """Write kernel values of the rows ``X`` (prepared, with norms, for dense RBF) into ``out``."""
@@ -207,21 +210,31 @@ class KernelRows:
                 out[start + lost, q:] = 0
         return out
 
-    def add(self, F: np.ndarray, samples: np.ndarray, coef: np.ndarray) -> None:
-        """``F[l, :] += sum_r coef[r, l] K(x_r, .)`` over the given samples r; F has one row a class."""
-        slot = self._slot[samples]
-        kept = slot >= 0
-        _ext.kernel_add(F, self._store, slot[kept], np.ascontiguousarray(coef[kept]))
-        lost = np.flatnonzero(~kept)
+    def blocks(self, samples: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Whole rows of these samples: some of the samples, a block of rows, and the places of theirs in it.
+
+        Rows that are not kept are computed again, as many at a time as `BLOCK_NUMBERS` allow.
+        """
+        kept = self._slot[samples] >= 0
+        if kept.any():
+            yield samples[kept], self._store, self._slot[samples[kept]]
+        lost = samples[~kept]
         if len(lost) == 0:
             return
         step = max(1, min(len(lost), BLOCK_NUMBERS // self.n))
         block = np.empty((step, self.n), dtype=self.dtype)
         for start in range(0, len(lost), step):
-            rows = lost[start : start + step]
-            self._fill(samples[rows], block[: len(rows)])
-            self.n_computed += len(rows)
-            _ext.kernel_add(F, block, np.arange(len(rows)), np.ascontiguousarray(coef[rows]))
+            part = lost[start : start + step]
+            self._fill(part, block[: len(part)])
+            self.n_computed += len(part)
+            yield part, block, np.arange(len(part))
+
+    def add(self, F: np.ndarray, samples: np.ndarray, coef: np.ndarray) -> None:
+        """``F[l, :] += sum_r coef[r, l] K(x_r, .)`` over the given samples r, in any order; F has one row a class."""
+        row = np.empty(self.n, dtype=np.intp)
+        row[samples] = np.arange(len(samples))
+        for part, block, slot in self.blocks(samples):
+            _ext.kernel_add(F, block, slot, np.ascontiguousarray(coef[row[part]]))
 
 
 def _runs(slots: np.ndarray) -> list[np.ndarray]:
@@ -259,20 +272,99 @@ def kernel_scores(
     scores : ndarray of shape (n, k)
         In the number type of ``X``: float32 rows are scored in float32.
     """
-    dtype = np.dtype(X.dtype)
-    scores = np.empty((X.shape[0], dual_coef.shape[1]), dtype=dtype)
-    coef = np.ascontiguousarray(dual_coef, dtype=dtype)
-    if kernel == "precomputed":
-        scores[...] = X @ coef
-    else:
-        products = _Products(support, kernel, gamma, degree, coef0, dtype)
-        block = np.empty((min(SCORE_ROWS, X.shape[0]), products.columns), dtype=dtype)
-        for start in range(0, X.shape[0], SCORE_ROWS):
-            rows, norms = X[start : start + SCORE_ROWS], None
-            if products.dense_rbf:
-                rows, norms = products.prepared(rows)
-            values = block[: rows.shape[0]]
-            products.fill(rows, norms, values)
-            np.matmul(values, coef, out=scores[start : start + SCORE_ROWS])
-    scores += intercept.astype(dtype)
-    return scores
+    return _Scorer(support, dual_coef, intercept, kernel, gamma, degree, coef0, X.dtype).scores(X)
+
+
+def kernel_winners(
+    X: np.ndarray, support: np.ndarray, dual_coef: np.ndarray, intercept: np.ndarray, gamma: float
+) -> np.ndarray:
+    """The class with the largest score for each row, of the RBF kernel between dense rows in float64.
+
+    Computed in float32, which takes half the time; where the error of that may decide, again in float64.
+    Arguments as for `kernel_scores`; a single column of ``dual_coef`` is the score of class 1 against class 0.
+    """
+    model = support, dual_coef, intercept, "rbf", gamma, 1, 0.0
+    single, double = _Scorer(*model, np.float32), None
+    winners = np.empty(X.shape[0], dtype=np.intp)
+    start = 0
+    while start < X.shape[0]:
+        rows = X[start : start + SCORE_ROWS]
+        out = winners[start : start + len(rows)]
+        with np.errstate(over="ignore", invalid="ignore"):  # what float32 cannot hold is doubtful
+            doubtful = _winners(single.scores(rows), single.error(rows), out)
+        if len(doubtful):
+            double = double or _Scorer(*model, np.float64)
+            _winners(double.scores(rows[doubtful]), np.zeros(len(doubtful)), again := out[doubtful])
+            out[doubtful] = again
+        start += len(rows)
+        if len(doubtful) > 0.3 * len(rows) and double is not None:  # so it will be with the others
+            _winners(double.scores(X[start:]), np.zeros(len(X) - start), winners[start:])
+            break
+    return winners
+
+
+def _winners(scores: np.ndarray, error: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Write the class with the largest score of each row; where an error of each score by ``error`` could change it."""
+    if scores.shape[1] == 1:
+        out[:] = scores[:, 0] > 0
+        return np.flatnonzero(~(np.abs(scores[:, 0]) > error))
+    scores.argmax(axis=1, out=out)
+    if not error.any():
+        return np.zeros(0, dtype=np.intp)
+    best = scores[np.arange(len(scores)), out]
+    scores[np.arange(len(scores)), out] = -np.inf
+    return np.flatnonzero(~(best - scores.max(axis=1) > 2 * error))
+
+
+class _Scorer:
+    """Scores of rows in one number type."""
+
+    def __init__(
+        self,
+        support: Any,
+        dual_coef: np.ndarray,
+        intercept: np.ndarray,
+        kernel: Kernel,
+        gamma: float,
+        degree: float,
+        coef0: float,
+        dtype: Any,
+    ) -> None:
+        self.dtype = np.dtype(dtype)
+        self.coef = np.ascontiguousarray(dual_coef, dtype=self.dtype)
+        self.intercept = intercept.astype(self.dtype)
+        self.products = None if kernel == "precomputed" else _Products(support, kernel, gamma, degree, coef0, dtype)
+
+    def scores(self, X: Any) -> np.ndarray:
+        scores = np.empty((X.shape[0], self.coef.shape[1]), dtype=self.dtype)
+        products = self.products
+        if products is None:
+            scores[...] = X @ self.coef
+        else:
+            block = np.empty((min(SCORE_ROWS, X.shape[0]), products.columns), dtype=self.dtype)
+            for start in range(0, X.shape[0], SCORE_ROWS):
+                rows, norms = X[start : start + SCORE_ROWS], None
+                if products.dense_rbf:
+                    rows, norms = products.prepared(rows)
+                values = block[: rows.shape[0]]
+                products.fill(rows, norms, values)
+                np.matmul(values, self.coef, out=scores[start : start + SCORE_ROWS])
+        scores += self.intercept
+        return scores
+
+    def error(self, X: np.ndarray) -> np.ndarray:
+        """Bound on the rounding error of each row's scores, for the RBF kernel of dense rows.
+
+        With the unit u, a sum of m products is wrong by at most m u times the sum of their sizes, and by more than
+        `SPREAD` sqrt(m) u times that sum as good as never (Higham & Mary, 2019).  So are inner products of d features,
+        hence squared distances, and these errors are independent in the sum over the support vectors.
+        """
+        assert self.products is not None
+        unit = 0.5 * np.finfo(self.dtype).eps
+        m, d = (min(size, SPREAD * np.sqrt(size)) + 16 for size in self.products.Z.shape)
+        centred = X - self.products.centre
+        norms = np.sqrt(np.einsum("ij,ij->i", centred, centred)) + np.sqrt(self.products.norms.max())
+        sizes = np.abs(self.coef)
+        total, independent = sizes.sum(axis=0).max(), np.sqrt((sizes * sizes).sum(axis=0).max())
+        distances = self.products.parameters[0] * norms**2 * d
+        return unit * (total * m + independent * 4 * distances + 4 * np.abs(self.intercept).max())

@@ -17,8 +17,8 @@ sum.  It is the stopping rule, the selection rule and the shrinking rule in one:
         block ascent on W (_core/kernel_inner.hpp) until sum_W g_i <= max(0.85 tol P, 0.05 of what it was)
         F += K dc for the samples that changed
         g over all samples, P;    stop if sum g_i <= tol P
-        W = the samples of all but two per cent of the gap, of those without a row not more than half as many as have
-            one  u  support vectors inside their bounds
+        W = the samples of all but two per cent of the gap, of those without a row only such as have about the mean gap
+            and not more than half as many as have a row  u  support vectors inside their bounds
 
 Free intercept (method of multipliers): blocks see the scores F + b + t tot and the curvature K_ii + t with
 tot = sum_i c_i, and b += t tot after every pass.  The gap is certified with duals that satisfy the constraint exactly:
@@ -44,6 +44,7 @@ FIRST, GROWTH = 1 / 32, 0.5  # share of the samples in the first set; rows added
 LEAST = 200  # smallest first set and smallest growth
 INNER = 0.85  # how far a round goes: this share of the final target,
 DROP, BAND_DROP = 0.05, 0.03  # or of the gap it found; steps of the band loss are cheap beside rows
+WORTH = 0.9  # of the mean gap: a sample below does not get a row yet
 LEFT = 0.02  # share of the gap that stays outside a working set
 PROXIMAL = 0.06  # t of the multipliers, in mean curvatures: smaller steps above, slow balance below
 
@@ -92,6 +93,7 @@ def solve_kernel(
     rivals: np.ndarray | None = None,
     share: float = 0.0,
     reference: float = 0.0,
+    spoilt: np.ndarray | None = None,
 ) -> KernelState:
     """Minimise the problem above to a certified relative duality gap of ``tol``.
 
@@ -124,6 +126,8 @@ def solve_kernel(
         For ``"band"``; no rivals with ``mu=0``.
     share, reference : float, default=0
         A gap of ``share * (reference - objective)`` is small enough as well.
+    spoilt : ndarray of int, optional
+        Samples of a start whose duals are far off, and with them all scores: they are the first working set.
 
     Returns
     -------
@@ -139,6 +143,10 @@ def solve_kernel(
     if state is not None and work.gap <= goal() and work.certify(goal, last=False):
         return work.result()
     care, left, drop = INNER, max_iter, BAND_DROP if loss == "band" else DROP
+    if spoilt is not None and len(spoilt):
+        first = spoilt[: rows.limit]
+        work.ascend(first, max(care * goal(), drop**2 * work.g[first].sum()), left, random_state)
+        working_set, left = work.select(), max(1, max_iter - work.n_iter)
     for seed in range(1, max_iter + 1):
         target = max(care * goal(), drop * work.g[working_set].sum())
         stuck = work.ascend(working_set, target, left, random_state + seed)
@@ -253,7 +261,8 @@ class _Work:
         size = max(LEAST, int(GROWTH * kept.sum()))
         chosen = self.free.astype(bool)
         chosen[order[has]] = True
-        chosen[order[~has][-size:]] = True
+        new = order[~has]
+        chosen[new[self.g[new] > WORTH * self.gap / self.rows.n][-size:]] = True
         W = np.flatnonzero(chosen)
         if len(W) > self.rows.limit:
             W = np.sort(W[np.argpartition(self.g[W], -self.rows.limit)[-self.rows.limit :]])

@@ -51,17 +51,19 @@ class KernelInner:
 
     def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
         """See `Inner`."""
-        machine, state = self.machine, self.state
+        machine, state, moved = self.machine, self.state, None
         if state is not None:  # negative duals belong to the fixed rivals
             alpha = np.maximum(0, state.alpha)
             if len(rivals):
                 alpha[np.arange(len(rivals)), rivals] += np.minimum(0, state.alpha).sum(axis=1)
+                moved = np.flatnonzero((alpha != state.alpha).any(axis=1))
             state = replace(state, alpha=alpha)
         last = max_iter if self.patience is None else min(max_iter, self.patience)
         state = solve_kernel(
             self.rows, machine.y, machine.cap, machine.n_classes, "band", mu=mu, theta=machine.theta, rivals=rivals,
             fit_intercept=machine.fit_intercept, tol=tol, share=share, reference=reference,
             max_iter=max(1, last - self.n_iter), random_state=self.seed + self.n_iter, state=state,
+            spoilt=moved,
         )  # fmt: skip
         self.n_iter += state.n_iter
         self.objective, self.gap = state.objective, state.gap * state.objective
