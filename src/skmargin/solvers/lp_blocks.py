@@ -40,6 +40,7 @@ from .dual_blocks import (
     _relative,
     _stages,
     _suitable_rows,
+    direction_apart,
     mean_row,
     solve_linear,
 )
@@ -77,7 +78,9 @@ def solve_lp(
             fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
         )  # fmt: skip
     X = _suitable_rows(X)
-    mean = mean_row(X) if fit_intercept else None
+    mean: np.ndarray | None = mean_row(X)
+    if not fit_intercept and not direction_apart(X, cap, mean):
+        mean = None
     solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
     if X.shape[0] * X.shape[1] * n_classes <= TINY:
         stages = _tiny(_arrays(X, np.float64), tol)
@@ -86,7 +89,7 @@ def solve_lp(
     rows = (lambda: X.toarray() if sparse.issparse(X) else X) if few_parameters(X.shape, n_classes) else None
     face = _face_pays(X, n_classes)
     return DualState(
-        *_solve(solve, stages, y, cap, n_classes, p, mean, face, rows, X.shape[1], tol, max_iter, seed, state, verbose)
+        *_solve(solve, stages, y, cap, n_classes, p, mean, fit_intercept, face, rows, X.shape[1], tol, max_iter, seed, state, verbose)
     )
 
 
@@ -111,7 +114,7 @@ def solve_lp_kernel(
     rows = (lambda: factor(KernelRows(K, "precomputed", dtype=np.float64))) if few else None
     return LpKernelState(
         *_solve(
-            _ext.lp_gram, stages, y, cap, n_classes, p, mean, True, rows, len(y), tol, max_iter, seed, state, verbose
+            _ext.lp_gram, stages, y, cap, n_classes, p, mean, fit_intercept, True, rows, len(y), tol, max_iter, seed, state, verbose
         )
     )
 
@@ -135,6 +138,7 @@ def _solve(
     k: int,
     p: float,
     mean: np.ndarray | None,
+    intercept: bool,
     face: bool,
     rows: Callable[[], np.ndarray | None] | None,
     d: int,
@@ -157,7 +161,7 @@ def _solve(
     arrays: tuple[Any, ...] = ()
     for arrays, goal, may_stall in stages:
         out = solve(
-            *arrays, y, cap, k, p / (p - 1), mean, multipliers, *duals,
+            *arrays, y, cap, k, p / (p - 1), mean, intercept, multipliers, *duals,
             goal, max(1, most - passes), may_stall, face, seed + passes,
         )  # fmt: skip
         duals, multipliers = out["duals"], out["multipliers"]
@@ -180,13 +184,13 @@ def _solve(
     if Z is not None:
         with threadpool_limits(1, "blas"):  # the products are small: threads would only wait for each other
             point = solve_interior(
-                Z, y, cap, k, p, fit_intercept=mean is not None, tol=0.1 * needed, max_iter=max_iter - passes
+                Z, y, cap, k, p, fit_intercept=intercept, tol=0.1 * needed, max_iter=max_iter - passes
             )
         passes += point.n_iter
         linear = solve is not _ext.lp_gram
-        b = point.b + (point.W @ mean if linear and mean is not None else 0.0)
+        b = point.b + (point.W @ mean if linear and intercept else 0.0)
         out = solve(
-            *arrays, y, cap, k, p / (p - 1), mean, b, *_sparse_duals(point.alpha, cap), tol, 0, False, False, seed
+            *arrays, y, cap, k, p / (p - 1), mean if intercept else None, intercept, b, *_sparse_duals(point.alpha, cap), tol, 0, False, False, seed
         )  # the certificate
         if verbose:
             print(
