@@ -111,7 +111,29 @@ nb::dict lp_gram(Matrix<T> K, Vector<int32_t> y, Vector<double> cap, int32_t k, 
     const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
     task.check(K.shape(0), K.shape(1));
     if (K.shape(0) != K.shape(1)) throw nb::value_error("the kernel matrix must be square");
-    return solve(GramRows<T>(K.data(), static_cast<int64_t>(K.shape(0)), k), task);
+    const size_t n = K.shape(0);
+    std::vector<T> diagonal(n);
+    for (size_t i = 0; i < n; ++i) diagonal[i] = K.data()[i * n + i];
+    const auto row = [&](int64_t i) { return K.data() + i * static_cast<int64_t>(n); };
+    return solve(GramRows<T>(row, std::move(diagonal), k), task);
+}
+
+// As lp_gram, but a row of the matrix is asked for where it is needed: rows(i) is an array of n numbers.
+template <class T>
+nb::dict lp_rows(nb::callable rows, Vector<T> diagonal, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
+                 std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
+                 Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
+                 uint64_t seed) {
+    const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
+    const size_t n = diagonal.size();
+    task.check(n, n);
+    const auto row = [&](int64_t i) {
+        nb::gil_scoped_acquire lock;
+        const auto numbers = nb::cast<Vector<T>>(rows(i));
+        if (numbers.size() != n) throw nb::value_error("a row of the kernel matrix has the wrong length");
+        return numbers.data();
+    };
+    return solve(GramRows<T>(row, std::vector<T>(diagonal.data(), diagonal.data() + n), k), task);
 }
 
 template <class T, class I>
@@ -139,6 +161,8 @@ void bind_lp(nb::module_& m) {
     m.def("lp_dense", &lp_dense<double>);
     m.def("lp_gram", &lp_gram<float>);
     m.def("lp_gram", &lp_gram<double>);
+    m.def("lp_rows", &lp_rows<float>);
+    m.def("lp_rows", &lp_rows<double>);
     m.def("lp_csr", &lp_csr<float, int32_t>);
     m.def("lp_csr", &lp_csr<double, int32_t>);
     m.def("lp_csr", &lp_csr<float, int64_t>);
