@@ -49,7 +49,7 @@ from .lp_interior import half_square, solve_interior
 
 Stage = tuple[tuple[Any, ...], float, bool]  # arrays of the rows, gap to reach, whether it may give up
 POLISHED = 1e-9  # gap that interior-point steps reach with hardly a doubt
-INTERIOR_PARAMETERS, INTERIOR_SIZE = 1000, 10_000_000  # largest d k, and n d k, for interior-point steps
+INTERIOR_PARAMETERS, INTERIOR_SIZE = 1900, 10_000_000  # largest d k, and n d k, for interior-point steps
 
 
 @dataclass(frozen=True)
