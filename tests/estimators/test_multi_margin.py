@@ -222,6 +222,8 @@ def test_semi_supervised_labels():
     assert set(SemiSupervisedMarginSVC().fit(X, signs).classes_) == {-1, 1}
     with pytest.raises(ValueError, match="two classes"):
         SemiSupervisedMarginSVC().fit(X, np.zeros(len(y)))
+    with pytest.raises(ValueError, match="got -1 for every row"):
+        SemiSupervisedMarginSVC().fit(X, np.full(len(y), -1))
     with pytest.raises(ValueError, match=r"balance must be True, False or one .* for each of the 3 classes"):
         SemiSupervisedMarginSVC(balance=[0.5, 0.5]).fit(X, partly)
     with pytest.raises(ValueError, match="'C_unlabeled' parameter"):

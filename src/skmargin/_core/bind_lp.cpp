@@ -17,7 +17,8 @@ struct LpTask {
     Vector<double> cap;
     int32_t k;
     double q;
-    std::optional<Vector<double>> mean;  // centre of the features: asks for a free intercept
+    std::optional<Vector<double>> mean;  // of the features
+    bool intercept;                      // a free one, with features centred; else only the direction is set apart
     Vector<double> b;
     Vector<int64_t> start;
     Vector<int32_t> cls;
@@ -58,10 +59,13 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
         Poll poll(ask_python);
         Geometry<Rows> geo(rows);
         geo.q = task.q;
-        if (task.mean) geo.centre(task.mean->data());
-        read_duals(duals, task.start, task.cls, task.alpha);
         using Loss = HingeLoss<Hinge::max>;
         const Loss loss(task.cap.data(), 1);
+        double room = 0;
+        for (int64_t i = 0; i < rows.n; ++i) room += loss.room(i);
+        if (task.mean && task.intercept) geo.centre(task.mean->data(), room);
+        else if (task.mean && task.q < 2) geo.deflate(task.mean->data());
+        read_duals(duals, task.start, task.cls, task.alpha);
         BlockAscent<Rows, Loss, LpModel<Rows>> ascent(geo, loss, task.y.data(), duals, b.data(), poll, task.seed);
         ascent.let_rest();
         const Limits limits{task.tol, task.passes, infinity, task.stop_on_stall};
@@ -72,8 +76,8 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
             out = ascent.run(limits, [] {});
         }
         multipliers = b;
-        if constexpr (gram) ascent.model.publish(W.data(), b.data());
-        else ascent.model.publish(task.mean ? task.mean->data() : nullptr, W.data(), b.data());
+        if constexpr (gram) ascent.model.publish_weights(W.data(), b.data());
+        else ascent.model.publish(W.data(), b.data());
         for (double& w : W) w *= ascent.stretch();
         for (double& v : b) v *= ascent.stretch();
     }
@@ -90,9 +94,10 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
 
 template <class T>
 nb::dict lp_dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
-                  std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
-                  Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face, uint64_t seed) {
-    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
+                  std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
+                  Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
+                  uint64_t seed) {
+    const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
     task.check(X.shape(0), X.shape(1));
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
     return solve(DenseRows<T>(X.data(), n, d, d, k), task);
@@ -100,20 +105,43 @@ nb::dict lp_dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k,
 
 template <class T>
 nb::dict lp_gram(Matrix<T> K, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
-                 std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
-                 Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face, uint64_t seed) {
-    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
+                 std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
+                 Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
+                 uint64_t seed) {
+    const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
     task.check(K.shape(0), K.shape(1));
     if (K.shape(0) != K.shape(1)) throw nb::value_error("the kernel matrix must be square");
-    return solve(GramRows<T>(K.data(), static_cast<int64_t>(K.shape(0)), k), task);
+    const size_t n = K.shape(0);
+    std::vector<T> diagonal(n);
+    for (size_t i = 0; i < n; ++i) diagonal[i] = K.data()[i * n + i];
+    const auto row = [&](int64_t i) { return K.data() + i * static_cast<int64_t>(n); };
+    return solve(GramRows<T>(row, std::move(diagonal), k), task);
+}
+
+// As lp_gram, but a row of the matrix is asked for where it is needed: rows(i) is an array of n numbers.
+template <class T>
+nb::dict lp_rows(nb::callable rows, Vector<T> diagonal, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
+                 std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
+                 Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
+                 uint64_t seed) {
+    const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
+    const size_t n = diagonal.size();
+    task.check(n, n);
+    const auto row = [&](int64_t i) {
+        nb::gil_scoped_acquire lock;
+        const auto numbers = nb::cast<Vector<T>>(rows(i));
+        if (numbers.size() != n) throw nb::value_error("a row of the kernel matrix has the wrong length");
+        return numbers.data();
+    };
+    return solve(GramRows<T>(row, std::vector<T>(diagonal.data(), diagonal.data() + n), k), task);
 }
 
 template <class T, class I>
 nb::dict lp_csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<int32_t> y, Vector<double> cap,
-                int32_t k, double q, std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start,
-                Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
-                uint64_t seed) {
-    const LpTask task{y, cap, k, q, mean, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
+                int32_t k, double q, std::optional<Vector<double>> mean, bool intercept, Vector<double> b,
+                Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes,
+                bool stop_on_stall, bool face, uint64_t seed) {
+    const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
     const size_t n = indptr.size() - 1;
     task.check(n, static_cast<size_t>(d));
     if (indptr.data()[0] != 0 || indptr.data()[n] > static_cast<I>(indices.size()) || indices.size() != values.size())
@@ -133,6 +161,8 @@ void bind_lp(nb::module_& m) {
     m.def("lp_dense", &lp_dense<double>);
     m.def("lp_gram", &lp_gram<float>);
     m.def("lp_gram", &lp_gram<double>);
+    m.def("lp_rows", &lp_rows<float>);
+    m.def("lp_rows", &lp_rows<double>);
     m.def("lp_csr", &lp_csr<float, int32_t>);
     m.def("lp_csr", &lp_csr<double, int32_t>);
     m.def("lp_csr", &lp_csr<float, int64_t>);

@@ -98,7 +98,11 @@ class BlockAscent {
         }
         rests_.pass_ended(gap, active_.size());
         active_.resize(kept);
-        if (geo.shifted() && multipliers_.due(gap, geo.t, model.residual(b_), geo.reach)) model.multiplier_step(b_);
+        if (geo.shifted()) {
+            const double weight = model.stiffness();
+            if (multipliers_.due(gap, geo.t / weight, model.residual(b_), geo.reach * weight))
+                model.multiplier_step(b_);
+        }
         if (++passes_ == 1) measure(model);
         return gap + saved_ + (stretch_ * stretch_ - 1) * penalty_;
     }

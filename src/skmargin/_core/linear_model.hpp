@@ -47,7 +47,10 @@ struct Geometry {
             curvature[i] = std::max(0.0, curvature[i] - 2 * shift[i] + mean2);
             average += curvature[i] / static_cast<double>(rows.n);
         }
-        t = std::max(0.1 * average, 1 / room);
+        // The blocks see the curvatures times the weights of the classes (lp_blocks.hpp): k^(2/q - 1) where all norms
+        // are equal, nearer to 1 for the classes that matter most where they are not.
+        const double weight = std::pow(static_cast<double>(rows.k), 0.75 * (2 / q - 1));
+        t = std::max(0.1 * average * weight, 1 / room);
         if (!(t > 0)) t = 1;
         for (double& a : curvature) a += t;
     }
@@ -160,6 +163,7 @@ class LinearModel {
             for (int32_t l = 0; l < geo_.rows.k; ++l) residual_[l] -= b[l];
         return residual_;
     }
+    double stiffness() const { return 1; }
     void multiplier_step(double* b) {
         const std::vector<double>& r = residual(b);
         for (int32_t l = 0; l < geo_.rows.k; ++l) {

@@ -57,9 +57,9 @@ class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows
             a_.spend(a_.geo.rows.cost(i) * (inner + 1));
             for (int32_t j = 0; j <= inner; ++j) {
                 const int32_t l = cls_[at + j];
-                gradient_.push_back((j == 0) - a_.model.weight(l) * x[j] - a_.model.base(l));
-                product_.push_back(x[j]);
-                metric_.push_back(a_.model.bend_at(a_.geo.curvature[i] - a_.geo.t, l, x[j]) + a_.geo.t);
+                gradient_.push_back((j == 0) - a_.model.score(i, l, x[j]));
+                product_.push_back(a_.model.complete(i, l, x[j]));
+                metric_.push_back(a_.model.metric(i, l, x[j]));
             }
             sample_.push_back(i);
             first_.push_back(at + !own);
@@ -128,7 +128,8 @@ class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows
             for (size_t s = 0; s < sample_.size(); ++s)
                 for (size_t e = first_[s]; e < start_[s + 1]; ++e) {
                     const int32_t l = cls_[e];
-                    Hp_[e] = a_.model.weight(l) * Hp_[e] + coupling[l] * product_[e] + a_.geo.t * U_.total()[l];
+                    Hp_[e] =
+                        a_.model.weight(l) * Hp_[e] + coupling[l] * product_[e] + a_.model.lifted(U_, sample_[s], l);
                     curvature += Hp_[e] * p_[e];
                 }
             if (!(curvature > 0)) break;
@@ -173,9 +174,9 @@ class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows
         for (size_t e = 0; e < cls_.size(); ++e) bent_[cls_[e]] += change_[e] * Hp_[e];
         double free = 0, straight = 0;
         for (int32_t l = 0; l < a_.k; ++l) {
-            free += a_.geo.t * U_.total()[l] * U_.total()[l];
+            free += a_.model.rest(U_, l);
             straight += a_.model.weight(l) * along_[l];
-            bent_[l] = std::max(bent_[l], 0.0);
+            bent_[l] = std::max(bent_[l], 0.0) + a_.model.turn2(U_, l);
         }
         // The slope of the concave dual along the step falls: bisection.
         auto slope = [&](double s) { return rise + straight - s * free - a_.model.slope(along_, bent_, s); };

@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..kernels._rows import row_dtype
+from ..kernels._rows import KernelRows, row_dtype
 from ..kernels.gram import gram
-from ..solvers.dual_blocks import DualState
+from ..kernels.row_cache import RowCache
+from ..solvers.dual_blocks import TINY, DualState
 from ..solvers.kernel_blocks import KernelState
-from ..solvers.lp_blocks import LpKernelState, few_parameters, solve_lp, solve_lp_kernel
+from ..solvers.kernel_factor import can_factor, factor
+from ..solvers.lp_blocks import LpKernelState, solve_lp, solve_lp_kernel
 from ._base import Problem
 from ._documented import documented
 from ._dual import Before, DualMachine
@@ -47,8 +49,8 @@ class LpNormSVC(DualMachine):
 
     Notes
     -----
-    A kernel machine (``p`` other than 2) keeps the kernel matrix of the training rows, which must fit into
-    ``cache_size``.
+    A kernel machine (``p`` other than 2) keeps the kernel matrix of the training rows if it fits into ``cache_size``;
+    otherwise it keeps as many rows as fit and computes the others where they are needed, which is slower.
 
     References
     ----------
@@ -115,23 +117,22 @@ class LpNormSVC(DualMachine):
             return super()._fit_kernel(problem, seed, before)
         X, y, k = self._kernel_points(problem), problem.y, problem.n_classes
         n = len(y)
-        dtype = np.dtype(np.float64 if few_parameters((n, n), k) else row_dtype(self.tol))
-        megabytes = n**2 * dtype.itemsize / 2**20
-        if megabytes > self.cache_size:
-            raise ValueError(
-                f"cache_size={self.cache_size} is less than the {megabytes:.0f} megabytes of the kernel matrix "
-                f"of {n} rows, which LpNormSVC needs."
-            )
         arguments = (self.kernel, self._gamma, self.degree, self.coef0)
-        K = np.ascontiguousarray(gram(X, None, *arguments, dtype=dtype), dtype=dtype)
+        dtype = np.dtype(row_dtype(self.tol) if n * n * k > TINY else np.float64)
+        K: np.ndarray | RowCache
+        if self.kernel == "precomputed" or n**2 * dtype.itemsize <= self.cache_size * 2**20:
+            K = np.ascontiguousarray(gram(X, None, *arguments, dtype=dtype), dtype=dtype)
+        else:
+            K = RowCache(X, *arguments, dtype, self.cache_size)
+
+        def factored() -> np.ndarray | None:
+            rows = KernelRows(X, *arguments, np.float64, self.cache_size, self.n_jobs)
+            return factor(rows) if can_factor(rows) else None
+
         state = solve_lp_kernel(
-            K, y, self.C * problem.weight, k, self.p,
+            K, y, self.C * problem.weight, k, self.p, factored=factored,
             fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, verbose=self.verbose,
             state=before.solution if before is not None and before.fits(problem, LpKernelState) else None,
         )  # fmt: skip
-        coef = np.zeros((n, k))
-        sample = np.repeat(np.arange(n), np.diff(state.start))
-        coef[sample, state.rivals] = -state.alpha
-        coef[np.arange(n), y] = -coef.sum(axis=1)
-        self._set_kernel(problem, coef * state.W[:, 0], state.b)
+        self._set_kernel(problem, state.W, state.b)
         return state

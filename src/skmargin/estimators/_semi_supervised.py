@@ -173,6 +173,8 @@ class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         free = unlabeled_rows(y)
         given = np.flatnonzero(~free)
+        if len(given) == 0:
+            raise ValueError(f"{type(self).__name__} needs labels of at least two classes, got -1 for every row.")
         check_classification_targets(y[given])
         self.classes_, codes, given_weight, kept = encode_labels(y[given], weight[given], self.class_weight)
         k = len(self.classes_)

@@ -31,8 +31,7 @@ TINY = 20_000  # n d k up to which a solve to rounding costs less than the call 
 ROUNDING = 1e-14
 COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a point whose gap is below a tenth
 NEWTON_UNKNOWNS, NEWTON_NUMBERS = 3000, 10**8  # most that it holds: square root of its matrix, and the rest
-# It pays to set the direction of the mean apart (_core/linear_model.hpp) from so many features and so large a C on:
-MANY_FEATURES, WEAK = 16, 0.01
+MANY_FEATURES, WEAK = 16, 0.01  # from so many features and so large a C on the direction of the mean is set apart
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
 
 
@@ -83,10 +82,9 @@ def solve_linear(
     n, k = len(y), n_classes
     X = _suitable_rows(X)
     mean = mean_row(X)
-    strength = np.mean(cap) * _spread(X, mean)
-    if not fit_intercept and (X.shape[1] < MANY_FEATURES or strength < WEAK):
+    if not fit_intercept and not direction_apart(X, cap, mean):
         mean = np.zeros_like(mean)
-        strength = np.mean(cap) * _spread(X, mean)
+    strength = np.mean(cap) * _spread(X, mean)
     tiny = n * X.shape[1] * k <= TINY
     goal = min(tol, ROUNDING) if tiny else tol
     step = newton_step(n, X.shape[1], k)
@@ -164,6 +162,11 @@ def mean_row(X: Any) -> np.ndarray:
     chunk = max(d, 1 << 13)
     parts = (slice(at, min(at + chunk, X.nnz)) for at in range(0, X.nnz, chunk))
     return sum((np.bincount(X.indices[p], X.data[p], minlength=d) for p in parts), start=np.zeros(d)) / n
+
+
+def direction_apart(X: Any, cap: np.ndarray, mean: np.ndarray) -> bool:
+    """Whether it pays, without an intercept, to set the direction of the mean apart (_core/linear_model.hpp)."""
+    return X.shape[1] >= MANY_FEATURES and bool(np.mean(cap) * _spread(X, mean) >= WEAK)
 
 
 def _spread(X: Any, mean: np.ndarray) -> float:

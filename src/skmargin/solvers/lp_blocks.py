@@ -21,15 +21,15 @@ solver is used.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 from threadpoolctl import threadpool_limits
 
 from skmargin._core import _ext
-from skmargin.kernels._rows import KernelRows
+from skmargin.kernels.row_cache import RowCache
 
 from .dual_blocks import (
     ROUNDING,
@@ -40,20 +40,21 @@ from .dual_blocks import (
     _relative,
     _stages,
     _suitable_rows,
+    direction_apart,
     mean_row,
     solve_linear,
 )
-from .kernel_factor import factor
-from .lp_interior import solve_interior
+from .kernel_blocks import coefficients
+from .lp_interior import half_square, solve_interior
 
 Stage = tuple[tuple[Any, ...], float, bool]  # arrays of the rows, gap to reach, whether it may give up
 POLISHED = 1e-9  # gap that interior-point steps reach with hardly a doubt
-INTERIOR_PARAMETERS, INTERIOR_SIZE = 1000, 10_000_000  # largest d k, and n d k, for interior-point steps
+INTERIOR_PARAMETERS, INTERIOR_SIZE = 1900, 10_000_000  # largest d k, and n d k, for interior-point steps
 
 
 @dataclass(frozen=True)
 class LpKernelState(DualState):
-    """As `DualState`, but ``W`` (k, 1) holds the weights of the classes: f = sum_i K(x, x_i) c_i W + b."""
+    """As `DualState`, but ``W`` (n, k) holds the coefficients of the rows: f = sum_i K(x, x_i) W_i + b."""
 
 
 def solve_lp(
@@ -77,7 +78,8 @@ def solve_lp(
             fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
         )  # fmt: skip
     X = _suitable_rows(X)
-    mean = mean_row(X) if fit_intercept else None
+    centre = mean_row(X)
+    mean = centre if fit_intercept or direction_apart(X, cap, centre) else None
     solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
     if X.shape[0] * X.shape[1] * n_classes <= TINY:
         stages = _tiny(_arrays(X, np.float64), tol)
@@ -85,18 +87,20 @@ def solve_lp(
         stages = [(_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in _stages(X, tol)]
     rows = (lambda: X.toarray() if sparse.issparse(X) else X) if few_parameters(X.shape, n_classes) else None
     face = _face_pays(X, n_classes)
-    return DualState(
-        *_solve(solve, stages, y, cap, n_classes, p, mean, face, rows, X.shape[1], tol, max_iter, seed, state, verbose)
-    )
+    return _solve(
+        solve, stages, y, cap, n_classes, p, mean, fit_intercept, face, rows, X.shape[1], tol, max_iter, seed, state,
+        verbose,
+    )[0]  # fmt: skip
 
 
 def solve_lp_kernel(
-    K: np.ndarray,
+    K: np.ndarray | RowCache,
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
     p: float,
     *,
+    factored: Callable[[], np.ndarray | None] | None = None,
     fit_intercept: bool = True,
     tol: float = 1e-3,
     max_iter: int = 10_000,
@@ -104,21 +108,63 @@ def solve_lp_kernel(
     state: LpKernelState | None = None,
     verbose: int = 0,
 ) -> LpKernelState:
-    """Solve for a kernel matrix to a relative duality gap of ``tol``; see the head of this file."""
-    mean = np.zeros(len(y)) if fit_intercept else None
-    stages = _tiny((K,), tol) if K.size * n_classes <= TINY else [((K,), tol, False)]
-    few = few_parameters(K.shape, n_classes)
-    rows = (lambda: factor(KernelRows(K, "precomputed", dtype=np.float64))) if few else None
-    return LpKernelState(
-        *_solve(
-            _ext.lp_gram, stages, y, cap, n_classes, p, mean, True, rows, len(y), tol, max_iter, seed, state, verbose
+    """Solve for a kernel matrix to a relative duality gap of ``tol``; see the head of this file.
+
+    ``factored`` gives R with K = R R' (kernel_factor.py), or None.
+    """
+    n, k = len(y), n_classes
+    solve, arrays = (_ext.lp_rows, (K, K.diagonal)) if isinstance(K, RowCache) else (_ext.lp_gram, (K,))
+    mean = np.zeros(n) if fit_intercept else None
+    stages = _tiny(arrays, tol) if n * n * k <= TINY else [(arrays, tol, False)]
+
+    def run(state: LpKernelState | None, R: np.ndarray | None, max_iter: int) -> LpKernelState:
+        d = n if R is None else R.shape[1]
+        rows = (lambda: R) if R is not None and few_parameters(R.shape, k) else None
+        found, interior = _solve(
+            solve, stages, y, cap, k, p, mean, fit_intercept, True, rows, d, tol, max_iter, seed, state, verbose
         )
-    )
+        return _as_kernel_state(found, interior, y, R, p)
+
+    # The rank of the matrix says whether interior-point steps are within reach.  A factor costs n^3/3, a pass at most
+    # 4 n^2 k: it may be tried after this many passes.
+    first = run(state, None, max_iter if factored is None else min(max_iter, 100 + n // k))
+    if factored is None or first.gap <= _needed(stages, tol) or first.n_iter >= max_iter:
+        return first
+    second = run(first, factored(), max_iter - first.n_iter)
+    best = min(first, second, key=lambda s: s.gap)
+    return replace(best, n_iter=first.n_iter + second.n_iter)
+
+
+def _as_kernel_state(found: DualState, interior: bool, y: np.ndarray, R: np.ndarray | None, p: float) -> LpKernelState:
+    """With coefficients of the rows: the duals times the weights of the classes, or those of an interior point.
+
+    The link of the duals is lost where p is large: the ||v_l|| are the (p-1)-th powers of the ||w_l||, and those of
+    short w_l vanish beside rounding.  The class vectors of an interior point have coefficients of their own.
+    """
+    if not interior:
+        alpha = sparse.csr_array((found.alpha, found.rivals, found.start), shape=(len(y), len(found.b))).toarray()
+        return LpKernelState(**vars(found) | {"W": coefficients(alpha, y) * found.W[:, 0]})
+    assert R is not None
+    coef = linalg.lstsq(R.T, found.W.T)[0]
+    W = coef.T @ R  # what is published, to rounding the interior point
+    F = R @ W.T + found.b
+    own = np.arange(len(y)), y
+    rivals = 1 - F[own][:, None] + F
+    rivals[own] = 0
+    objective = half_square(W, p) + float(found.cap @ rivals.max(axis=1))
+    bound = found.objective * (1 - found.gap)
+    gap = max(0.0, objective - bound) / max(objective, np.finfo(float).tiny)
+    return LpKernelState(**vars(found) | {"W": coef, "objective": objective, "gap": gap})
 
 
 def _tiny(arrays: tuple[Any, ...], tol: float) -> list[Stage]:
     """What the user asked for, and then rounding, which costs next to nothing here."""
     return [(arrays, tol, False), (arrays, min(tol, ROUNDING), True)]
+
+
+def _needed(stages: list[Stage], tol: float) -> float:
+    """Where a solve to rounding costs next to nothing, what the user asked for is not all."""
+    return tol if stages[-1][1] == tol else min(tol, POLISHED)
 
 
 def few_parameters(shape: tuple[int, int], k: int) -> bool:
@@ -135,16 +181,20 @@ def _solve(
     k: int,
     p: float,
     mean: np.ndarray | None,
+    intercept: bool,
     face: bool,
-    rows: Callable[[], np.ndarray | None] | None,
+    rows: Callable[[], np.ndarray] | None,
     d: int,
     tol: float,
     max_iter: int,
     seed: int,
     state: DualState | None,
     verbose: int,
-) -> tuple[Any, ...]:
-    """``rows`` gives dense rows for interior-point steps; None where these are out of reach or there are none."""
+) -> tuple[DualState, bool]:
+    """``rows`` gives dense rows for interior-point steps; None where these are out of reach.
+
+    Returned are the state and whether its class vectors are those of an interior point, not the link of its duals.
+    """
     duals: tuple[np.ndarray, ...] = np.zeros(len(y) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
     multipliers = np.zeros(k)
     if state is not None:
@@ -157,7 +207,7 @@ def _solve(
     arrays: tuple[Any, ...] = ()
     for arrays, goal, may_stall in stages:
         out = solve(
-            *arrays, y, cap, k, p / (p - 1), mean, multipliers, *duals,
+            *arrays, y, cap, k, p / (p - 1), mean, intercept, multipliers, *duals,
             goal, max(1, most - passes), may_stall, face, seed + passes,
         )  # fmt: skip
         duals, multipliers = out["duals"], out["multipliers"]
@@ -173,34 +223,38 @@ def _solve(
         if passes >= most or (tol > goal > ROUNDING and _relative(out) <= goal):
             break
     assert best is not None
-    # Where a solve to rounding costs next to nothing, what the user asked for is not all.
-    needed = tol if stages[-1][1] == tol else min(tol, POLISHED)
+    needed, interior = _needed(stages, tol), False
     reached = best["primal"] - bound <= needed * best["primal"] or passes >= max_iter
-    Z = None if reached or rows is None else rows()
-    if Z is not None:
+    if rows is not None and not reached:
         with threadpool_limits(1, "blas"):  # the products are small: threads would only wait for each other
             point = solve_interior(
-                Z, y, cap, k, p, fit_intercept=mean is not None, tol=0.1 * needed, max_iter=max_iter - passes
+                rows(), y, cap, k, p, fit_intercept=intercept, tol=0.1 * needed, max_iter=max_iter - passes
             )
         passes += point.n_iter
-        linear = solve is not _ext.lp_gram
-        b = point.b + (point.W @ mean if linear and mean is not None else 0.0)
-        out = solve(
-            *arrays, y, cap, k, p / (p - 1), mean, b, *_sparse_duals(point.alpha, cap), tol, 0, False, False, seed
-        )  # the certificate
+        linear = solve in (_ext.lp_dense, _ext.lp_csr)
+        b = point.b + (point.W @ mean if linear and intercept else 0.0)
+        out = solve(  # the certificate
+            *arrays, y, cap, k, p / (p - 1), mean if intercept else None, intercept, b,
+            *_sparse_duals(point.alpha, cap), tol, 0, False, False, seed,
+        )  # fmt: skip
         if verbose:
             print(
                 f"[skmargin] p={p:g}: {point.n_iter} interior-point steps, objective {out['primal']:.6g}, "
                 f"relative gap {_relative(out):.1e}"
             )
         bound = max(bound, out["primal"] - out["gap"])
-        if linear and point.objective < out["primal"]:
+        if point.objective < out["primal"]:
             out |= {"W": point.W, "b": point.b, "primal": point.objective}
+            interior = True
         if out["primal"] <= best["primal"]:
             best = out
+        else:
+            interior = False
     gap = max(best["primal"] - bound, 0.0) / max(best["primal"], np.finfo(float).tiny)
     b = best["b"] - best["b"].mean()  # a constant added to all intercepts changes nothing: the one with sum zero
-    return best["W"], b, *best["duals"], best["multipliers"], cap, best["primal"], gap, passes
+    start, rivals, alpha = best["duals"]
+    found = DualState(best["W"], b, start, rivals, alpha, best["multipliers"], cap, best["primal"], gap, passes)
+    return found, interior
 
 
 def _sparse_duals(alpha: np.ndarray, cap: np.ndarray) -> tuple[np.ndarray, ...]:
