@@ -32,12 +32,12 @@ METHODS = (
     _as("SMLR", "sparse-logistic", {"C": _C[1:-1]}),
     Model(
         "M3SVM", "all pairwise margins, power p", _M3,
-        {"alpha": tuple(np.linspace(1e-4, 1e-1, 10).round(6).tolist()), "p": (1.0, 2.0, 4.0, 8.0)},
+        {"alpha": tuple(np.linspace(1e-4, 1e-1, 10).round(6).tolist()), "p": tuple(map(float, range(1, 9)))},
     ),
 )  # fmt: skip
 
-_SMALL = Protocol(repeats=10, folds=3, values=(5, 4), budget=60)
-_LARGE = Protocol(repeats=10, folds=3, values=(5, 2), rows=1500, budget=300)
+_SMALL = Protocol(repeats=10, folds=3, budget=300)
+_LARGE = replace(_SMALL, rows=1500)
 _NAMES = ("glass", "vehicle", "dermatology")
 _LARGER = ("cornell", "isolet", "orl", "usps", "hhar")
 _QUICK = Protocol(repeats=3, folds=3, values=(2, 1), budget=30)
