@@ -19,7 +19,8 @@ def write(tmp_path, text, name="data.svm"):
 
 @pytest.fixture
 def random_file(tmp_path):
-    X = sparse.random_array((300, 40), density=0.2, rng=np.random.default_rng(0), format="csr")
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(rng.random((300, 40)) * (rng.random((300, 40)) < 0.2))
     X = sparse.vstack([X, sparse.csr_array((1, 40))], format="csr")  # a zero row
     y = np.random.default_rng(1).integers(-1, 4, size=301)
     path = tmp_path / "random.svm"

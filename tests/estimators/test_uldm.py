@@ -262,7 +262,8 @@ def test_iterative_solver_chooses_too(estimator, kernel, monkeypatch, capsys):
 
 
 def test_sparse_linear_machine_forms_nothing_large(monkeypatch):
-    S = sparse.random_array((80, 400), density=0.05, rng=np.random.default_rng(0), format="csr")
+    rng = np.random.default_rng(0)
+    S = sparse.csr_array(rng.random((80, 400)) * (rng.random((80, 400)) < 0.05))
     y = np.arange(80) % 3
     direct = ULDMClassifier(alpha=1e-3, kernel="linear").fit(S, y)
     assert_allclose(
