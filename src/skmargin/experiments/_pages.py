@@ -123,11 +123,15 @@ def _here(part: Scores) -> str:
     tuned = part.experiment.measure in (accuracy, margin_histogram)
     groups: dict[str, list[str]] = {}
     for row in part.rows:
-        done = max(len(part.values(row.data.name, method)) for method in part.methods)
+        counts = {method: len(part.values(row.data.name, method)) for method in part.methods}
+        done = max(counts.values())
         note = f" ({row.data.note})" if row.data.note else ""
         words = row.protocol.describe(tuned)
         if 0 < done < row.protocol.repeats:
             words += f"; {done} of the {row.protocol.repeats} divisions done so far"
+        fewer = [f"{method} {count}" for method, count in counts.items() if 0 < count < done]
+        if fewer:
+            words += f"; fewer divisions: {', '.join(fewer)}"
         groups.setdefault(words, []).append(row.data.name + note)
     lines = [f"- {', '.join(names)}: {protocol}." for protocol, names in groups.items()]
     return "Here:\n\n" + "\n".join(lines)
