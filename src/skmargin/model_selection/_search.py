@@ -197,10 +197,10 @@ class MarginSearchCV(BaseSearchCV):
         return default_grid(self.estimator, X)
 
     def _shared_rows(self, X: Any, splits: list[Any], candidates: list[dict[str, Any]]) -> Windows | None:
-        """The rows of all folds as views of one array, where several threads need them and their order is free."""
+        """The rows of all folds as views of one array, where their order is free: threads then add no rows."""
         estimator = self.estimator
         named = {name for candidate in candidates for name in candidate}
-        if effective_n_jobs(self.n_jobs) == 1 or not isinstance(estimator, MarginClassifier):
+        if not isinstance(estimator, MarginClassifier):
             return None
         draws = getattr(estimator, "basis", "all") != "all" and estimator.kernel != "linear"  # some of the rows
         if get_tags(estimator).input_tags.pairwise or draws or not estimator._is_exact() or named & {"solver", "basis"}:
