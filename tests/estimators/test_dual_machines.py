@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, LinearSVC
@@ -300,8 +300,22 @@ def test_bad_data(machine):
         clone(machine).fit(X, y, sample_weight=np.full(len(y), -1.0))
     with pytest.raises(ValueError, match="features"):
         fitted.predict(X[:, :2])
-    with pytest.raises((TypeError, ValueError), match=r"label|type|Mix"):
+    with pytest.raises(ValueError, match="y mixes labels of the types int, str"):
         clone(machine).fit(X, np.array([0, "a"] * (len(y) // 2), dtype=object))
+    with pytest.raises(ValueError, match=r"X contains a number of size .*e\+20.*; scale the features"):
+        clone(machine).fit(X * 1e200, y)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_features_of_enormous_size(fit_intercept):
+    # Rows that can be separated, so far out that rounding keeps the gap open: the objective is near zero all the same.
+    X, y = load_wine(return_X_y=True)
+    clf = CrammerSingerSVC(fit_intercept=fit_intercept, random_state=0)
+    small = clone(clf).fit(X * 1e3, y)
+    with pytest.warns(ConvergenceWarning):
+        large = clone(clf).fit(X * 1e7, y)
+    assert large.objective_ == pytest.approx(1e-8 * small.objective_, rel=0.1)
+    assert large.dual_gap_ <= 1
 
 
 def test_warning_says_what_was_reached():

@@ -27,6 +27,7 @@ except ImportError:  # before scikit-learn 1.9
         """Nothing to support."""
 
 
+LARGEST = 1e120  # number in X: sums and products of squares must stay finite
 STEPS = 20  # of the progress of a fit
 SECONDS = 1.0  # between two lines that say how far it is
 
@@ -109,7 +110,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             order="C",
             accept_large_sparse=True,
         )
-        check_classification_targets(y)
+        check_labels(y)
+        check_magnitude(X)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self.classes_, codes, weight, kept = encode_labels(y, weight, getattr(self, "class_weight", None))
         k = len(self.classes_)
@@ -200,6 +202,24 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Refuse targets that are no classes, and labels that have no order among each other."""
+    types = {type(label).__name__ for label in y} if y.dtype == object else set()
+    if "str" in types and len(types) > 1:
+        raise ValueError(f"y mixes labels of the types {', '.join(sorted(types))}; give all of them one type.")
+    check_classification_targets(y)
+
+
+def check_magnitude(X: Any) -> None:
+    """Refuse numbers whose squares overflow."""
+    numbers = X.data if sparse.issparse(X) else X
+    largest = max(float(numbers.max(initial=0.0)), -float(numbers.min(initial=0.0)))
+    if largest > LARGEST:
+        raise ValueError(
+            f"X contains a number of size {largest:.1e}, whose square is too large to compute with; scale the features."
+        )
 
 
 def encode_labels(

@@ -44,7 +44,7 @@ class LogLoss:
         return -float(s @ (xlogy(A, A).sum(axis=1) + xlogy(mine, mine)))
 
     def feasible_factor(self, A: np.ndarray) -> float:
-        return min(1.0, 1.0 / float(A.sum(axis=1).max()))
+        return 1.0 / max(1.0, float(A.sum(axis=1).max()))
 
 
 class SoftmaxCurvature:

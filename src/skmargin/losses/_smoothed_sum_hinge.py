@@ -61,7 +61,7 @@ class SmoothedSumHinge:
         return float(s @ total)
 
     def feasible_factor(self, A: np.ndarray) -> float:
-        return min(1.0, 1.0 / float(A.max()))
+        return 1.0 / max(1.0, float(A.max()))
 
 
 class SumHingeCurvature:

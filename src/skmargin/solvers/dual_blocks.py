@@ -110,7 +110,8 @@ def solve_linear(
         passes = state.n_iter + out["passes"]
         start, rivals, alpha = out["duals"]
         state = DualState(
-            out["W"], out["b"], start, rivals, alpha, out["multipliers"], cap, out["primal"], _relative(out), passes
+            out["W"], out["b"], start, rivals, alpha, out["multipliers"], cap, out["primal"],
+            relative_gap(out["primal"], out["gap"]), passes,
         )  # fmt: skip
         if verbose:
             print(
@@ -128,8 +129,14 @@ def solve_linear(
     if state.gap > goal and state.n_iter < max_iter and step < np.inf:
         state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter - state.n_iter, seed, verbose)
         if state.gap > tol and state.n_iter < max_iter:  # no gear is left: passes while they gain
-            state, _ = ascend(state, np.float64, tol, True, np.inf)
+            state = better(state, ascend(state, np.float64, tol, True, np.inf)[0])
     return state
+
+
+def better(old: DualState, new: DualState) -> DualState:
+    """Of two states of a solve that with the lower objective, with the higher of both lower bounds."""
+    best, bound = min(old, new, key=lambda s: s.objective), max(s.objective * (1 - s.gap) for s in (old, new))
+    return replace(best, gap=relative_gap(best.objective, best.objective - bound), n_iter=new.n_iter)
 
 
 def newton_step(n: int, d: int, k: int) -> float:
@@ -192,19 +199,19 @@ def _newton(
             np.ascontiguousarray(X, dtype=np.float64), y, blocks.cap, k, loss, K, fit_intercept, tol, max_iter,
             (blocks.start, blocks.rivals, blocks.alpha) if len(blocks.alpha) else None, blocks.b, seed,
         )  # fmt: skip
-    gap = max(0.0, out["gap"]) / max(out["objective"], np.finfo(float).tiny)
+    gap = relative_gap(out["objective"], out["gap"])
     if verbose:
         print(f"[skmargin] Newton: {out['n_newton']} steps, objective {out['objective']:.6g}, relative gap {gap:.1e}")
-    if not gap < blocks.gap:
-        return blocks
-    return DualState(
+    newton = DualState(
         out["W"], out["b"], out["indptr"], out["classes"], out["alpha"], out["b"], blocks.cap, out["objective"], gap,
         blocks.n_iter + out["n_newton"],
     )  # fmt: skip
+    return newton if np.isinf(blocks.objective) else better(blocks, newton)
 
 
-def _relative(out: dict[str, Any]) -> float:
-    return max(0.0, out["gap"]) / max(out["primal"], np.finfo(float).tiny)  # rounding can take a gap below zero
+def relative_gap(objective: float, gap: float) -> float:
+    """The relative gap: no rounding takes it below zero, and zero is a lower bound of every objective."""
+    return min(1.0, max(0.0, gap) / max(objective, np.finfo(float).tiny)) if np.isfinite(gap) else 1.0
 
 
 def _suitable_rows(X: Any) -> Any:

@@ -37,11 +37,11 @@ from .dual_blocks import (
     DualState,
     _arrays,
     _face_pays,
-    _relative,
     _stages,
     _suitable_rows,
     direction_apart,
     mean_row,
+    relative_gap,
     solve_linear,
 )
 from .kernel_blocks import coefficients
@@ -214,13 +214,14 @@ def _solve(
         passes += out["passes"]
         if verbose:
             print(
-                f"[skmargin] p={p:g}: {passes} passes, objective {out['primal']:.6g}, relative gap {_relative(out):.1e}"
+                f"[skmargin] p={p:g}: {passes} passes, objective {out['primal']:.6g}, "
+                f"relative gap {relative_gap(out['primal'], out['gap']):.1e}"
             )
         bound = max(bound, out["primal"] - out["gap"])
         if best is None or out["primal"] <= best["primal"]:
             best = out
         # Only float32 stages have a goal below tol that is not rounding: where they reach it, that is enough.
-        if passes >= most or (tol > goal > ROUNDING and _relative(out) <= goal):
+        if passes >= most or (tol > goal > ROUNDING and relative_gap(out["primal"], out["gap"]) <= goal):
             break
     assert best is not None
     needed, interior = _needed(stages, tol), False
@@ -240,7 +241,7 @@ def _solve(
         if verbose:
             print(
                 f"[skmargin] p={p:g}: {point.n_iter} interior-point steps, objective {out['primal']:.6g}, "
-                f"relative gap {_relative(out):.1e}"
+                f"relative gap {relative_gap(out['primal'], out['gap']):.1e}"
             )
         bound = max(bound, out["primal"] - out["gap"])
         if point.objective < out["primal"]:

@@ -56,8 +56,8 @@ class Certificate:
 
     @property
     def relative(self) -> float:
-        """Relative gap."""
-        return (self.primal - self.dual) / max(abs(self.primal), np.finfo(float).tiny)
+        """Relative gap; zero is a lower bound of every objective."""
+        return (self.primal - max(self.dual, 0.0)) / max(abs(self.primal), np.finfo(float).tiny)
 
 
 class PrimalObjective:
