@@ -16,6 +16,7 @@ from .primal_objective import Point, PrimalObjective
 from .primal_pairs import Pairs
 
 EXPLICIT_WORK = 3e7  # multiply-adds for a whole Hessian below which it is cheaper than CG
+_DAMPING = 1e-9  # of the whole Hessian, in units of its diagonal
 _MAX_CG = 100
 _FORCING = (
     0.15  # share of the gradient, in the preconditioner's norm, that a step of CG may leave; less near the minimum
@@ -59,14 +60,20 @@ def newton_cg(objective: PrimalObjective, point: Point, explicit: bool = False) 
 
 
 def _direct_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """``-H^-1 g``; a little damping for the direction common to all classes, in which nothing changes."""
-    H.flat[:: len(H) + 1] += 1e-9 * np.trace(H) / len(H) + np.finfo(float).tiny
-    g = gradient.ravel().astype(np.float64)
+    """``-H^-1 g``; a little damping for the direction common to all classes, in which nothing changes.
+
+    Every parameter is taken in its own unit: features may be of very different sizes.
+    """
+    unit = np.sqrt(np.diagonal(H)) + np.finfo(float).tiny
+    H /= unit
+    H /= unit[:, None]
+    H.flat[:: len(H) + 1] += _DAMPING
+    g = gradient.ravel().astype(np.float64) / unit
     try:
         step = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
     except np.linalg.LinAlgError:  # only by rounding: the problem is convex
         step = np.linalg.solve(H, g)
-    return -step.reshape(gradient.shape).astype(gradient.dtype)
+    return -(step / unit).reshape(gradient.shape).astype(gradient.dtype)
 
 
 def _pair_step(
