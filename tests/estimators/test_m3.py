@@ -289,3 +289,13 @@ def test_features_as_they_come(loss):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         assert M3SVC(loss=loss).fit(X * sizes, y).dual_gap_ <= 1e-3
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+@pytest.mark.parametrize(("d", "k"), [(12, 4), (60, 12)])  # whole Hessians, L-BFGS
+def test_features_of_different_sizes(loss, d, k):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, d))
+    y = (X @ rng.normal(size=(d, k)) + 0.5 * rng.normal(size=(600, k))).argmax(axis=1)
+    X *= 10.0 ** np.linspace(-3, 4, d)
+    assert M3SVC(loss=loss).fit(X, y).dual_gap_ <= 1e-3

@@ -391,3 +391,15 @@ def test_published_outer_loop_with_every_kernel(kernel):
         assert high.objective_ == pytest.approx(expected, rel=1e-6)
         end = high.objective_
         assert high.fit(rows, y).outer_objectives_[0] == pytest.approx(end, rel=1e-6)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_smooth_solver_with_features_of_different_sizes(mu, container):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 8))
+    y = (X @ rng.normal(size=(8, 4)) + 0.5 * rng.normal(size=(400, 4))).argmax(axis=1)
+    X = container(X * 10.0 ** np.arange(-3, 5))
+    exact = ODMClassifier(mu=mu, solver="newton", tol=1e-6).fit(X, y)
+    smooth = ODMClassifier(mu=mu, solver="lbfgs").fit(X, y)
+    assert smooth.objective_ <= 1.001 * exact.objective_

@@ -86,6 +86,10 @@ class _Smoothed:
         centred = machine.fit_intercept and not sparse.issparse(X)
         self.mean = np.asarray(X.mean(axis=0), np.float64) if centred else np.zeros(self.d)
         self.X = X.astype(np.float64) - self.mean if centred else X
+        # Curvatures at most: parameters in these units do not depend on the scales of the features.
+        squares = machine.cap @ (self.X.multiply(self.X) if sparse.issparse(X) else np.square(self.X))
+        ones = np.full(self.k * machine.fit_intercept, 2 * machine.cap.sum())
+        self.unit = np.sqrt(np.concatenate([np.tile(1 + 2 * squares, self.k), ones]))
 
     def vector(self, start: LinearPoint | None) -> np.ndarray:
         theta = np.zeros(self.size + self.k * self.machine.fit_intercept)
@@ -111,15 +115,18 @@ class _Smoothed:
     def minimize(
         self, theta: np.ndarray, mu: float, tau: float, effort: Effort, done: int
     ) -> tuple[np.ndarray, int, bool]:
-        """L-BFGS; returns the end, the number of iterations, and whether it ended by itself."""
+        """L-BFGS; returns the end, the number of iterations, and whether it ended because it gained no more."""
+        size = self.half_norm(theta) + smoothed(self.machine, self.scores(theta), mu, tau)[0]
 
-        def value_and_gradient(v: np.ndarray) -> tuple[float, np.ndarray]:
+        def value_and_gradient(u: np.ndarray) -> tuple[float, np.ndarray]:
+            v = u / self.unit
             value, Q = smoothed(self.machine, self.scores(v), mu, tau)
             gradient = v.copy()
             gradient[: self.size] += (self.X.T @ Q).T.ravel()
             if self.machine.fit_intercept:
                 gradient[self.size :] = Q.sum(axis=0)
-            return self.half_norm(v) + value, gradient
+            gradient /= self.unit * size
+            return (self.half_norm(v) + value) / size, gradient
 
         options = {
             "maxiter": max(1, effort.max_iter - done),
@@ -128,8 +135,8 @@ class _Smoothed:
             "ftol": 1e-3 * effort.tol,
             "gtol": 0.0,
         }
-        out = minimize(value_and_gradient, theta, method="L-BFGS-B", jac=True, options=options)
-        return out.x, int(out.nit), out.status != 1
+        out = minimize(value_and_gradient, theta * self.unit, method="L-BFGS-B", jac=True, options=options)
+        return out.x / self.unit, int(out.nit), out.status == 0
 
     def point(self, theta: np.ndarray) -> LinearPoint:
         W, b = self.split(theta)

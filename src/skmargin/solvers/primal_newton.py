@@ -7,6 +7,7 @@ rows that have curvature, and the preconditioner of `primal_pairs`; where they b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -16,7 +17,7 @@ from .primal_objective import Point, PrimalObjective
 from .primal_pairs import Pairs
 
 EXPLICIT_WORK = 3e7  # multiply-adds for a whole Hessian below which it is cheaper than CG
-_DAMPING = 1e-9  # of the whole Hessian, in units of its diagonal
+_DAMPING = 1e-9  # of a whole Hessian, in units of its diagonal
 _MAX_CG = 100
 _FORCING = (
     0.15  # share of the gradient, in the preconditioner's norm, that a step of CG may leave; less near the minimum
@@ -60,20 +61,23 @@ def newton_cg(objective: PrimalObjective, point: Point, explicit: bool = False) 
 
 
 def _direct_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """``-H^-1 g``; a little damping for the direction common to all classes, in which nothing changes.
+    """``-H^-1 g``.  Nothing changes where a vector is added to all classes: ``H`` gets some curvature there.
 
-    Every parameter is taken in its own unit: features may be of very different sizes.
+    A little damping serves other directions without curvature.  It is measured by the median parameter first, since
+    features may be of very different sizes.
     """
-    unit = np.sqrt(np.diagonal(H)) + np.finfo(float).tiny
-    H /= unit
-    H /= unit[:, None]
-    H.flat[:: len(H) + 1] += _DAMPING
-    g = gradient.ravel().astype(np.float64) / unit
-    try:
-        step = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
-    except np.linalg.LinAlgError:  # only by rounding: the problem is convex
+    d, k = gradient.shape
+    diagonal = np.diagonal(H).copy()
+    H.reshape(d, k, d, k)[np.arange(d), :, np.arange(d), :] += diagonal.reshape(d, k).mean(axis=1)[:, None, None]
+    g = gradient.ravel().astype(np.float64)
+    for size in (np.median(diagonal), np.mean(diagonal)):
+        H.flat[:: len(H) + 1] += _DAMPING * size + np.finfo(float).tiny
+        with suppress(np.linalg.LinAlgError):  # only by rounding: the problem is convex
+            step = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
+            break
+    else:
         step = np.linalg.solve(H, g)
-    return -(step / unit).reshape(gradient.shape).astype(gradient.dtype)
+    return -step.reshape(gradient.shape).astype(gradient.dtype)
 
 
 def _pair_step(

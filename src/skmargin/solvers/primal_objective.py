@@ -26,6 +26,7 @@ from ..regularizers import SmoothPenalty
 from .primal_rows import Rows
 
 _PRECONDITION_ROWS = 200
+_LARGE = 30.0  # times the median variance, from which a feature has its own unit in the preconditioner
 _DROPPED = 1e-7  # share of the curvature that the samples left out of an explicit Hessian may have
 
 
@@ -236,8 +237,8 @@ class PrimalObjective:
         """Approximate inverse of the Hessian up to a factor: the same ``(B'B + 3 t I)^-1`` for every class.
 
         ``B`` holds some weighted rows and ``t`` is the mean eigenvalue of ``B'B``: only the few strong directions,
-        which rows of correlated features have, are damped.  Woodbury's formula needs one small inverse.  Sparse rows:
-        the identity.
+        which rows of correlated features have, are damped.  Woodbury's formula needs one small inverse.  Features that
+        are much larger than most are taken in their own unit.  Sparse rows: the identity.
         """
         n, d = self.rows.shape
         if self.rows.sparse:
@@ -245,6 +246,9 @@ class PrimalObjective:
         some = slice(0, n, max(1, n // _PRECONDITION_ROWS))
         weight = self.weight[some] / float(self.weight[some].sum())
         B = (self.rows.X[some] - self.centre) * np.sqrt(weight).astype(self.rows.dtype)[:, None]
+        sizes = np.einsum("ij,ij->j", B, B, dtype=np.float64)
+        unit = np.sqrt(np.maximum(1.0, sizes / (_LARGE * np.median(sizes) or 1.0))).astype(B.dtype)
+        B /= unit
         shift = 3 * float(np.vdot(B, B)) / d or 1.0
         K = (B @ B.T).astype(np.float64)
         K.flat[:: len(K) + 1] += shift
@@ -253,8 +257,9 @@ class PrimalObjective:
         def apply(G: np.ndarray) -> np.ndarray:
             out = G.copy()
             W, _ = self._split(out)
+            W /= unit[:, None]
             W -= B.T @ (inner @ (B @ W))
-            W /= shift
+            W /= shift * unit[:, None]
             return out
 
         return apply
