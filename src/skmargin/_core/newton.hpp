@@ -4,7 +4,8 @@
 // Outer     proximal point in the dual, centre abar, weight sigma (and r for the intercept, centre bbar):
 //               phi(W, b) = 1/2 ||W||^2 + r/2 ||b - bbar||^2 + sum_i theta_i(d_i)
 //               theta_i(d) = max_a dual_i(a) - d'a - sigma_i/2 moved_i(a, abar_i),   maximiser a_i = loss.prox(sigma_i)
-//           sigma_i = sigma max(1, ||x_i||^2 / median): the duals of rows far out are small, their scores wild.
+//           sigma_i = sigma rho_i, rho_i = max(1, ||x_i||^2 / median), where the duals have bounds: those of rows far
+//           out are small, their scores wild.  Without bounds the dual has a curvature of its own.
 //           phi is smooth and piecewise quadratic.  When it is minimised: abar = a, bbar = b, smaller sigma and r.
 // Inner     Newton: gradient W - X'c, Hessian = identity + pair Laplacian (pair_laplacian.hpp), Cholesky, line search
 //           on the monotone derivative phi'(t), each trial of which costs only the maps of the samples.
@@ -173,8 +174,9 @@ class Newton {
         }
         c[y] += s * S;
     }
-    double sigma(int64_t i) const { return sigma_ * rho_[i]; }
-    double moved(int64_t i, const double* a) const { return rho_[i] * loss_.moved(a, &abar_[i * m_], m_); }
+    double weight(int64_t i) const { return Loss::bounded ? rho_[i] : 1.0; }
+    double sigma(int64_t i) const { return sigma_ * weight(i); }
+    double moved(int64_t i, const double* a) const { return weight(i) * loss_.moved(a, &abar_[i * m_], m_); }
 
     // ---- all samples ----
 
@@ -192,7 +194,7 @@ class Newton {
             const double far = moved(i, a);
             value -= 0.5 * sigma_ * far;
             const double leeway = theta > 0 ? loss_.leeway(i, sigma(i), d, &abar_[i * m_], a, m_) : infinity;
-            if (leeway <= theta * rho_[i]) {
+            if (leeway <= theta * weight(i)) {
                 working_.push_back(i);
                 leeway_.push_back(leeway);
             } else {
