@@ -338,3 +338,21 @@ def test_interrupt_leaves_it_unfitted(settings):
     with pytest.raises(NotFittedError):
         clf.predict(X)
     clf.set_params(C=0.001, tol=1e-2, kernel="linear").fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_numbers_of_numpy_as_parameters(kernel):
+    X, y = load_iris(return_X_y=True)
+    plain = CrammerSingerSVC(C=0.5, tol=1e-4, kernel=kernel, random_state=0).fit(X, y)
+    numbers = {"C": np.float32(0.5), "tol": np.float64(1e-4), "max_iter": np.int64(10_000)}
+    other = CrammerSingerSVC(**numbers, kernel=kernel, random_state=0).fit(X, y)
+    assert other.objective_ == pytest.approx(plain.objective_, rel=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+def test_predictions_of_the_zero_vector(kernel):
+    X, y = load_digits(return_X_y=True)
+    nothing = WestonWatkinsSVC(kernel=kernel, tol=1.0).fit(X[:300] / 16, y[:300])  # any point will do
+    assert not nothing.dual_coef_.any()
+    assert set(nothing.predict(X)) <= set(range(10))
+    assert nothing.decision_function(X).shape == (len(X), 10)

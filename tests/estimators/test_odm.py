@@ -403,3 +403,10 @@ def test_smooth_solver_with_features_of_different_sizes(mu, container):
     exact = ODMClassifier(mu=mu, solver="newton", tol=1e-6).fit(X, y)
     smooth = ODMClassifier(mu=mu, solver="lbfgs").fit(X, y)
     assert smooth.objective_ <= 1.001 * exact.objective_
+
+
+def test_numbers_of_numpy_as_parameters():
+    X, y = load_iris(return_X_y=True)
+    numbers = {"C": np.float32(1), "mu": np.float64(0.5), "theta": np.float32(0.25), "tol": np.float64(1e-4)}
+    for solver in ("mm", "newton", "lbfgs", "paper"):
+        assert ODMClassifier(**numbers, solver=solver, max_iter=np.int64(5000)).fit(X, y).score(X, y) > 0.6

@@ -78,7 +78,7 @@ class LinearInner:
             out = call(
                 *self.rows, machine.y, machine.cap, machine.n_classes, float(mu), float(machine.theta), rivals,
                 self.mean, self.multipliers, *with_rivals(self.duals, rivals), float(tol),
-                max(1, max_iter - self.n_iter), float(self.budget), single or tol <= ROUNDING, float(share),
+                max(1, max_iter - self.n_iter), float(self.budget), bool(single or tol <= ROUNDING), float(share),
                 float(reference), self.seed + self.n_iter,
             )  # fmt: skip
             self.duals, self.multipliers = out["duals"], out["multipliers"]
