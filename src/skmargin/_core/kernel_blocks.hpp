@@ -92,6 +92,33 @@ class SampleView {
     }
 };
 
+// Class vectors (and b) that are longer by some factors 1 + e, and the losses that this saves.  Where C is large, losses
+// that remain although the dual is solved cost more than the length that would end them.
+class Lengths {
+  public:
+    Lengths(const double* more, int32_t count) : saved(count), more_(more) {}
+
+    void clear() { std::fill(saved.begin(), saved.end(), 0.0); }
+    template <class Loss>
+    void add(const Loss& loss, int64_t i, const double* d, int32_t m, double value) {
+        if constexpr (Loss::stretches)
+            for (size_t j = 0; j < saved.size() && value > 0; ++j)
+                saved[j] += loss.value(i, d, m, 1 + more_[j]) - value;
+    }
+    // What the best of them changes in P, with others that save as well; 0 if none is better.
+    double change(double norm, const std::vector<double>& others) const {
+        double best = 0;
+        for (size_t j = 0; j < saved.size(); ++j)
+            best = std::min(best, saved[j] + others[j] + (more_[j] + 0.5 * more_[j] * more_[j]) * norm);
+        return best;
+    }
+
+    std::vector<double> saved;  // negative: the losses are smaller
+
+  private:
+    const double* more_;
+};
+
 struct KernelSums {
     double gap = 0, value = 0, dual = 0, product = 0;  // P = product/2 + value, D = dual - product/2
 };
@@ -99,12 +126,13 @@ struct KernelSums {
 // Gaps of all samples (into g), which of them are support vectors strictly inside their bounds (into free), and sums.
 template <class T, class Loss>
 KernelSums kernel_gaps(const KernelSamples<T>& samples, const Loss& loss, const double* shift, double* g, uint8_t* free,
-                       Poll& poll) {
+                       Lengths& lengths, Poll& poll) {
     SampleView<T, Loss> view(samples, loss);
     KernelSums sums;
     for (int64_t i = 0; i < samples.n; ++i) {
         g[i] = view.load(i, shift);
         free[i] = !loss.at_vertex(i, view.alpha.data(), view.m);
+        lengths.add(loss, i, view.d.data(), view.m, view.value);
         sums.gap += g[i];
         sums.value += view.value;
         sums.dual += view.dual;

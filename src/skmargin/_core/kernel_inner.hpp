@@ -80,6 +80,7 @@ class MeanPoint {
 // Block ascent on the working set until its gaps sum to `target`.
 //
 //   K (n x ld, zero beyond column n)   kernel values within the set; curvature[i] = K_ii
+//   lengths, norm                      what longer class vectors save over all samples at the start; sum_l c_l'K c_l
 //   b, tot, t                          intercept without penalty: blocks see F + b + t tot and curvature K_ii + t, and
 //                                      b += t tot after every pass (t = 0: none)
 //
@@ -89,8 +90,8 @@ class MeanPoint {
 // of all gaps of the point or of the mean of the last points, can end the loop; it wakes all.
 template <class T, class Loss>
 InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, const T* K, const double* curvature,
-                         double* b, double* tot, double t, double target, int64_t max_passes, uint64_t seed,
-                         Poll& poll) {
+                         double* b, double* tot, double t, Lengths& lengths, double norm, double target,
+                         int64_t max_passes, uint64_t seed, Poll& poll) {
     const int32_t k = samples.k;
     const int64_t n = samples.n;
     const Simd<T>& vector = simd<T>();
@@ -110,8 +111,10 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     const auto full_gap = [&] {
         double sum = 0;
         set_shift();
+        lengths.clear();
         for (int64_t i = 0; i < n; ++i) {
             sum += view.load(i, shift.data());
+            lengths.add(loss, i, view.d.data(), view.m, view.value);
             poll.work(8.0 * k);
         }
         if (t > 0)
@@ -119,7 +122,14 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
         return sum;
     };
 
+    std::vector<double> outside = lengths.saved;
     result.gap = full_gap();
+    for (size_t j = 0; j < outside.size(); ++j) outside[j] -= lengths.saved[j];
+    // With class vectors of the best length.
+    const auto best_gap = [&] {
+        const double gap = full_gap();
+        return gap + lengths.change(norm, outside);
+    };
     MeanPoint<T> mean(samples, b, tot);
     const std::vector<double> start(b, b + k);
     std::vector<double> asked = start;
@@ -195,10 +205,10 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
         if (due || mean.count() == window) {
             std::fill(rests.begin(), rests.end(), int64_t{0});
             mean.swap();
-            result.gap = full_gap();
+            result.gap = best_gap();
             if (result.gap > target) {
                 mean.swap();
-                if (last) result.gap = full_gap();
+                if (last) result.gap = best_gap();
                 set_shift();
             }
             mean.clear();
