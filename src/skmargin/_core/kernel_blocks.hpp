@@ -92,8 +92,8 @@ class SampleView {
     }
 };
 
-// Class vectors (and b) that are longer by some factors 1 + e, and the losses that this saves.  Where C is large, losses
-// that remain although the dual is solved cost more than the length that would end them.
+// Class vectors (and b) that are longer by some factors 1 + e, and the losses that this saves.  Where C is large,
+// losses that remain although the dual is solved cost more than the length that would end them.
 class Lengths {
   public:
     Lengths(const double* more, int32_t count) : saved(count), more_(more) {}
