@@ -136,7 +136,8 @@ void bind_type(nb::module_& m) {
     m.def("kernel_gaps", gaps<T>, "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a, "shift"_a,
           "g"_a.noconvert(), "free"_a.noconvert(), "longer"_a, "saved"_a.noconvert(), "loss"_a);
     m.def("kernel_inner", inner<T>, "gram"_a.noconvert(), "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a,
-          "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a, "longer"_a, "saved"_a, "norm"_a, "target"_a, "max_passes"_a, "seed"_a, "loss"_a);
+          "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a, "longer"_a, "saved"_a, "norm"_a, "target"_a,
+          "max_passes"_a, "seed"_a, "loss"_a);
     m.def("kernel_add", add<T>, "F"_a.noconvert(), "store"_a.noconvert(), "slot"_a, "coef"_a);
     m.def("kernel_gather", gather<T>, "store"_a.noconvert(), "slot"_a, "column"_a, "out"_a.noconvert());
     m.def("kernel_rbf", rbf<T>, "rows"_a.noconvert(), "row_norms"_a.noconvert(), "column_norms"_a.noconvert(),

@@ -21,7 +21,7 @@ from skmargin.kernels.gram import Kernel, gram, gram_diagonal
 BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer Ctrl-C between two of them
 BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
 SCORE_ROWS = 512  # rows scored at once
-MIRROR = 64  # times as long as a number is copied, a product of so many features takes
+MIRROR = 96  # copying a number takes as long as the product of so many features (measured)
 SPREAD = 10  # standard deviations that a rounding error never exceeds
 
 
@@ -129,7 +129,7 @@ class KernelRows:
         n = self.n
         numbers = int(self.cache_size * 2**20 / self.dtype.itemsize)
         self.limit = min(n, max(64, int(np.sqrt(numbers / 2))))
-        self._square: np.ndarray | None = None
+        self._square: np.ndarray = np.empty(0, dtype=self.dtype)
         self.n_computed = 0
         if kernel == "precomputed":
             self._store = np.ascontiguousarray(gram(self.X, None, "precomputed", dtype=self.dtype))
@@ -208,8 +208,8 @@ class KernelRows:
         """Kernel values within a set, in a buffer that is used again; columns padded with zeros to a multiple of 16."""
         q = len(samples)
         ld = -(-q // 16) * 16
-        if self._square is None:  # reserved, not touched: every set uses the same pages from the first on
-            self._square = np.empty(self.limit * (self.limit + 16), dtype=self.dtype)
+        if self._square.size < q * ld:
+            self._square = np.empty(min(2 * q * ld, max(q * ld, self.limit * (self.limit + 16))), dtype=self.dtype)
         out = self._square[: q * ld].reshape(q, ld)
         slot = self._slot[samples]
         if slot.min() >= 0:
