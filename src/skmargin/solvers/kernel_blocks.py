@@ -246,6 +246,7 @@ class _Work:
         F = np.zeros((len(self.F), square.shape[1]), dtype=rows.dtype)
         F[:, : len(W)] = self.F[:, W]
         alpha = self.alpha[W]
+        trials = slice(None if self.stretch > 1 else 0)  # what saves nothing now will not soon
         gap, passes, updates = _ext.kernel_inner(
             square,
             F,
@@ -256,8 +257,8 @@ class _Work:
             self.b,
             self.tot,
             self.t,
-            self.longer,
-            self.saved,
+            self.longer[trials],
+            self.saved[trials],
             self.norm,
             target,
             max_passes,
