@@ -56,6 +56,27 @@ def test_squares_and_sums_are_those_of_the_matrix(kernel, container, dtype, atol
     assert rows.has().sum() * 90 * rows.dtype.itemsize <= cache_size * 2**20 or kernel == "precomputed"
 
 
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_rows_of_many_features_are_completed_from_those_that_are_kept(kernel, container, monkeypatch):
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(60, 200))
+    K = gram(Z, kernel=kernel, gamma=0.01, coef0=1.0)
+    rows = KernelRows(container(Z), kernel, 0.01, coef0=1.0, dtype=np.float64)
+    columns, fill = [], KernelRows._fill
+
+    def counted(self, samples, out, *rest):
+        columns.append(out.shape[1])
+        fill(self, samples, out, *rest)
+
+    monkeypatch.setattr(KernelRows, "_fill", counted)
+    order = rng.permutation(60)
+    for samples in (order[:30], order[25:45], order):
+        rows.keep(samples)
+    assert columns == [60, 30, 15]
+    np.testing.assert_allclose(rows._store[rows._slot], K, atol=1e-12)
+
+
 def test_rows_are_computed_once_and_evicted_only_for_wanted_ones():
     rows = KernelRows(X, "rbf", 0.2, dtype=np.float64, cache_size=0.05)
     kept = len(rows._store)

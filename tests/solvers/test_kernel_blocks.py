@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -57,10 +58,10 @@ def optimum(gram_matrix, y, cap, k, loss, K, fit_intercept):
 
 def primal_dual(gram_matrix, y, cap, state, loss, K):
     """Primal and dual objectives in float64, from the definition."""
-    c = coefficients(state.alpha, y)
+    c, b = state.machine(y)
     f = gram_matrix @ c
     norm = 0.5 * np.sum(c * f)
-    return norm + cap @ hinge_losses(f + state.b, y, loss, K), state.alpha.sum() - norm
+    return norm + cap @ hinge_losses(f + b, y, loss, K), state.alpha.sum() - norm / state.stretch**2
 
 
 def check_feasible(state, y, cap, loss, K, fit_intercept):
@@ -72,6 +73,22 @@ def check_feasible(state, y, cap, loss, K, fit_intercept):
         assert (alpha.sum(axis=1) <= scale * cap).all()
     if fit_intercept:
         np.testing.assert_allclose(coefficients(alpha, y).sum(axis=0), 0, atol=1e-9 * alpha.sum())
+
+
+@pytest.mark.parametrize("loss", ["max", "sum", "top"])
+def test_longer_class_vectors_are_certified_and_start_again(loss):
+    X, y, weight = make_problem(5, n=200, seed=1)
+    cap = 10 * weight
+    matrix, rows = gram(X, kernel="rbf", gamma=0.5), KernelRows(X, "rbf", 0.5, dtype=np.float64)
+    state = solve_kernel(rows, y, cap, 5, loss, K=2, tol=1e-3)
+    assert 1 < state.stretch < 1.01
+    P, D = primal_dual(matrix, y, cap, state, loss, 2)
+    assert state.objective == pytest.approx(P, rel=1e-9)
+    assert state.gap == pytest.approx((P - D) / P, rel=1e-6) and state.gap <= 1e-3
+    shorter, _ = primal_dual(matrix, y, cap, replace(state, stretch=1.0), loss, 2)
+    assert shorter > P
+    again = solve_kernel(rows, y, cap, 5, loss, K=2, tol=1e-3, state=state)
+    assert again.n_iter == 0 and again.gap <= 1e-3
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])

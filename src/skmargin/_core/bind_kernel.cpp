@@ -59,13 +59,17 @@ skm::KernelSamples<T> view(Matrix<T> F, Matrix<double> alpha, Vector<const int32
 template <class T>
 std::tuple<double, double, double, double> gaps(Matrix<T> F, Matrix<double> alpha, Vector<const int32_t> y,
                                                 Vector<const double> cap, Vector<const double> shift, Vector<double> g,
-                                                Vector<uint8_t> free, const LossName& loss) {
+                                                Vector<uint8_t> free, Vector<const double> longer, Vector<double> saved,
+                                                const LossName& loss) {
     const auto samples = view(F, alpha, y, cap);
     require(shift.shape(0) == F.shape(0) && g.shape(0) == y.shape(0) && free.shape(0) == y.shape(0), "shapes of g");
+    require(longer.shape(0) == saved.shape(0), "saved does not fit longer");
     nb::gil_scoped_release unlocked;
     skm::Poll poll(skm::ask_python);
     return with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(), [&](const auto& l) {
-        const auto sums = skm::kernel_gaps(samples, l, shift.data(), g.data(), free.data(), poll);
+        skm::Lengths lengths(longer.data(), static_cast<int32_t>(longer.shape(0)));
+        const auto sums = skm::kernel_gaps(samples, l, shift.data(), g.data(), free.data(), lengths, poll);
+        std::copy(lengths.saved.begin(), lengths.saved.end(), saved.data());
         return std::make_tuple(sums.gap, sums.value, sums.dual, sums.product);
     });
 }
@@ -74,17 +78,21 @@ template <class T>
 std::tuple<double, int64_t, int64_t> inner(Matrix<const T> gram, Matrix<T> F, Matrix<double> alpha,
                                            Vector<const int32_t> y, Vector<const double> cap,
                                            Vector<const double> curvature, Vector<double> b, Vector<double> tot,
-                                           double t, double target, int64_t max_passes, uint64_t seed,
+                                           double t, Vector<const double> longer, Vector<const double> saved,
+                                           double norm, double target, int64_t max_passes, uint64_t seed,
                                            const LossName& loss) {
     const auto samples = view(F, alpha, y, cap);
     require(gram.shape(0) == alpha.shape(0) && gram.shape(1) == F.shape(1), "gram does not fit alpha and F");
     require(curvature.shape(0) == alpha.shape(0), "curvature does not fit alpha");
     require(b.shape(0) == F.shape(0) && tot.shape(0) == F.shape(0), "b or tot does not fit F");
+    require(longer.shape(0) == saved.shape(0), "saved does not fit longer");
     nb::gil_scoped_release unlocked;
     skm::Poll poll(skm::ask_python);
     return with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(), [&](const auto& l) {
-        const auto r = skm::kernel_inner(samples, l, gram.data(), curvature.data(), b.data(), tot.data(), t, target,
-                                         max_passes, seed, poll);
+        skm::Lengths lengths(longer.data(), static_cast<int32_t>(longer.shape(0)));
+        lengths.saved.assign(saved.data(), saved.data() + saved.shape(0));
+        const auto r = skm::kernel_inner(samples, l, gram.data(), curvature.data(), b.data(), tot.data(), t, lengths,
+                                         norm, target, max_passes, seed, poll);
         return std::make_tuple(r.gap, r.passes, r.updates);
     });
 }
@@ -126,9 +134,10 @@ void rbf(Matrix<T> rows, Vector<const T> row_norms, Vector<const T> column_norms
 template <class T>
 void bind_type(nb::module_& m) {
     m.def("kernel_gaps", gaps<T>, "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a, "shift"_a,
-          "g"_a.noconvert(), "free"_a.noconvert(), "loss"_a);
+          "g"_a.noconvert(), "free"_a.noconvert(), "longer"_a, "saved"_a.noconvert(), "loss"_a);
     m.def("kernel_inner", inner<T>, "gram"_a.noconvert(), "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a,
-          "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a, "target"_a, "max_passes"_a, "seed"_a, "loss"_a);
+          "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a, "longer"_a, "saved"_a, "norm"_a, "target"_a,
+          "max_passes"_a, "seed"_a, "loss"_a);
     m.def("kernel_add", add<T>, "F"_a.noconvert(), "store"_a.noconvert(), "slot"_a, "coef"_a);
     m.def("kernel_gather", gather<T>, "store"_a.noconvert(), "slot"_a, "column"_a, "out"_a.noconvert());
     m.def("kernel_rbf", rbf<T>, "rows"_a.noconvert(), "row_norms"_a.noconvert(), "column_norms"_a.noconvert(),

@@ -33,46 +33,90 @@ template <class T, class Loss>
 class SampleView {
   public:
     SampleView(const KernelSamples<T>& samples, const Loss& loss)
-        : s_(samples), loss_(loss), d(samples.k), alpha(samples.k), cls(samples.k), m(samples.k - 1) {}
+        : s_(samples), loss_(loss), d(samples.k), alpha(samples.k), m(samples.k - 1) {}
 
     // Loads sample i with scores F + shift; returns its gap value - dual + alpha'd, which is never negative.
     double load(int64_t i, const double* shift) {
-        const int32_t y = s_.y[i];
-        const double own = s_.F[i + y * s_.ld] + shift[y];
-        product = rivals(i, shift, own, 0, y, 0) + rivals(i, shift, own, y + 1, s_.k, y);
-        if (const int32_t leader = loss_.leader(i); leader >= 0) {
-            const int32_t at = leader - (leader > y);
-            std::swap(d[0], d[at]);
-            std::swap(alpha[0], alpha[at]);
-            std::swap(cls[0], cls[at]);
+        y_ = s_.y[i];
+        const double own = s_.F[i + y_ * s_.ld] + shift[y_];
+        product = rivals(i, shift, own, 0, y_, 0) + rivals(i, shift, own, y_ + 1, s_.k, y_);
+        const int32_t leader = loss_.leader(i);
+        first_ = leader < 0 ? 0 : leader - (leader > y_);
+        if (first_ > 0) {
+            std::swap(d[0], d[first_]);
+            std::swap(alpha[0], alpha[first_]);
         }
         value = loss_.value(i, d.data(), m);
         dual = loss_.dual(i, alpha.data(), m);
         return std::max(0.0, value - dual + product);
     }
+    // The class of rival j.
+    int32_t cls(int32_t j) const {
+        j = j == 0 ? first_ : j == first_ ? 0 : j;
+        return j + (j >= y_);
+    }
 
+  private:
     const KernelSamples<T>& s_;
     const Loss& loss_;
+    int32_t y_ = 0, first_ = 0;  // own class; place of the rival that stands first
+
+  public:
     std::vector<double> d, alpha;
-    std::vector<int32_t> cls;
     int32_t m;
     double value = 0, dual = 0, product = 0;
 
   private:
     // The classes from first to last become rivals at the places from j on; returns their part of alpha'd.
     double rivals(int64_t i, const double* shift, double own, int32_t first, int32_t last, int32_t j) {
-        const T* f = s_.F + i;
-        const double* a = s_.alpha + i * s_.k;
-        double *to = d.data() + j - first, *dual = alpha.data() + j - first, even = 0, odd = 0;
-        int32_t* name = cls.data() + j - first;
-        for (int32_t l = first; l < last; ++l) to[l] = own - (f[l * s_.ld] + shift[l]);
-        for (int32_t l = first; l < last; ++l) dual[l] = a[l];
-        for (int32_t l = first; l < last; ++l) name[l] = l;
-        int32_t l = first;
-        for (; l + 2 <= last; l += 2) even += to[l] * dual[l], odd += to[l + 1] * dual[l + 1];
-        if (l < last) even += to[l] * dual[l];
+        const T* f = s_.F + i + first * s_.ld;
+        const double* a = s_.alpha + i * s_.k + first;
+        shift += first;
+        double *to = d.data() + j, *dual = alpha.data() + j, even = 0, odd = 0;
+        const int32_t count = last - first;
+        int32_t l = 0;
+        for (; l + 2 <= count; l += 2, f += 2 * s_.ld) {
+            to[l] = own - (f[0] + shift[l]);
+            to[l + 1] = own - (f[s_.ld] + shift[l + 1]);
+            dual[l] = a[l];
+            dual[l + 1] = a[l + 1];
+            even += to[l] * a[l];
+            odd += to[l + 1] * a[l + 1];
+        }
+        if (l < count) {
+            to[l] = own - (f[0] + shift[l]);
+            dual[l] = a[l];
+            even += to[l] * a[l];
+        }
         return even + odd;
     }
+};
+
+// Class vectors (and b) that are longer by some factors 1 + e, and the losses that this saves.  Where C is large,
+// losses that remain although the dual is solved cost more than the length that would end them.
+class Lengths {
+  public:
+    Lengths(const double* more, int32_t count) : saved(count), more_(more) {}
+
+    void clear() { std::fill(saved.begin(), saved.end(), 0.0); }
+    template <class Loss>
+    void add(const Loss& loss, int64_t i, const double* d, int32_t m, double value) {
+        if constexpr (Loss::stretches)
+            for (size_t j = 0; j < saved.size() && value > 0; ++j)
+                saved[j] += loss.value(i, d, m, 1 + more_[j]) - value;
+    }
+    // What the best of them changes in P, with others that save as well; 0 if none is better.
+    double change(double norm, const std::vector<double>& others) const {
+        double best = 0;
+        for (size_t j = 0; j < saved.size(); ++j)
+            best = std::min(best, saved[j] + others[j] + (more_[j] + 0.5 * more_[j] * more_[j]) * norm);
+        return best;
+    }
+
+    std::vector<double> saved;  // negative: the losses are smaller
+
+  private:
+    const double* more_;
 };
 
 struct KernelSums {
@@ -82,12 +126,13 @@ struct KernelSums {
 // Gaps of all samples (into g), which of them are support vectors strictly inside their bounds (into free), and sums.
 template <class T, class Loss>
 KernelSums kernel_gaps(const KernelSamples<T>& samples, const Loss& loss, const double* shift, double* g, uint8_t* free,
-                       Poll& poll) {
+                       Lengths& lengths, Poll& poll) {
     SampleView<T, Loss> view(samples, loss);
     KernelSums sums;
     for (int64_t i = 0; i < samples.n; ++i) {
         g[i] = view.load(i, shift);
         free[i] = !loss.at_vertex(i, view.alpha.data(), view.m);
+        lengths.add(loss, i, view.d.data(), view.m, view.value);
         sums.gap += g[i];
         sums.value += view.value;
         sums.dual += view.dual;

@@ -18,7 +18,7 @@ struct InnerResult {
 
 // Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
 constexpr double omega = 1.3;
-constexpr uint8_t rest = 5;    // passes that leave a sample out
+constexpr int64_t rest = 5;    // passes that leave a sample out
 constexpr double wake = 0.05;  // an intercept that moved so far, beside margins of one, is news to all of them
 constexpr int window = 5;      // points in a mean
 constexpr double reach = 4;    // points belong to a mean, which costs time, with gaps up to so many targets
@@ -80,6 +80,7 @@ class MeanPoint {
 // Block ascent on the working set until its gaps sum to `target`.
 //
 //   K (n x ld, zero beyond column n)   kernel values within the set; curvature[i] = K_ii
+//   lengths, norm                      what longer class vectors save over all samples at the start; sum_l c_l'K c_l
 //   b, tot, t                          intercept without penalty: blocks see F + b + t tot and curvature K_ii + t, and
 //                                      b += t tot after every pass (t = 0: none)
 //
@@ -89,8 +90,8 @@ class MeanPoint {
 // of all gaps of the point or of the mean of the last points, can end the loop; it wakes all.
 template <class T, class Loss>
 InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, const T* K, const double* curvature,
-                         double* b, double* tot, double t, double target, int64_t max_passes, uint64_t seed,
-                         Poll& poll) {
+                         double* b, double* tot, double t, Lengths& lengths, double norm, double target,
+                         int64_t max_passes, uint64_t seed, Poll& poll) {
     const int32_t k = samples.k;
     const int64_t n = samples.n;
     const Simd<T>& vector = simd<T>();
@@ -98,9 +99,8 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     std::vector<double> shift(k), next(k), coef(k);
     std::vector<int32_t> cls(k);
     std::vector<double> share(n);
-    std::vector<uint8_t> resting(n);  // passes left
-    std::vector<int64_t> order(n);
-    std::iota(order.begin(), order.end(), int64_t{0});
+    std::vector<int64_t> rests(n);  // up to this pass
+    std::vector<int32_t> order(n);
     Random random(seed);
     InnerResult result;
 
@@ -111,8 +111,10 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     const auto full_gap = [&] {
         double sum = 0;
         set_shift();
+        lengths.clear();
         for (int64_t i = 0; i < n; ++i) {
             sum += view.load(i, shift.data());
+            lengths.add(loss, i, view.d.data(), view.m, view.value);
             poll.work(8.0 * k);
         }
         if (t > 0)
@@ -120,7 +122,14 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
         return sum;
     };
 
+    std::vector<double> outside = lengths.saved;
     result.gap = full_gap();
+    for (size_t j = 0; j < outside.size(); ++j) outside[j] -= lengths.saved[j];
+    // With class vectors of the best length.
+    const auto best_gap = [&] {
+        const double gap = full_gap();
+        return gap + lengths.change(norm, outside);
+    };
     MeanPoint<T> mean(samples, b, tot);
     const std::vector<double> start(b, b + k);
     std::vector<double> asked = start;
@@ -129,19 +138,22 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
     int64_t best_pass = 0;
     while (result.gap > target && result.passes < max_passes) {
         ++result.passes;
-        random.shuffle(order.begin(), static_cast<uint32_t>(n));
         double seen = 0;
-        for (const int64_t i : order) {
-            if (resting[i] > 0) {
-                --resting[i];
-                seen += share[i];
-                continue;
-            }
+        uint32_t awake = 0;
+        for (int64_t i = 0; i < n; ++i) {  // without branches, which no processor could guess
+            order[awake] = static_cast<int32_t>(i);
+            const bool rested = rests[i] < result.passes;
+            seen += rested ? 0.0 : share[i];
+            awake += rested;
+        }
+        random.shuffle(order.begin(), awake);
+        for (uint32_t place = 0; place < awake; ++place) {
+            const int64_t i = order[place];
             const double gap = view.load(i, shift.data());
             seen += share[i] = gap;
             poll.work(8.0 * k);
             if (gap <= tau) {
-                resting[i] = rest;
+                rests[i] = result.passes + rest;
                 continue;
             }
             loss.block(i, (curvature[i] + t) / omega, view.d.data(), view.alpha.data(), view.m, next.data());
@@ -152,8 +164,8 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
             for (int32_t j = 0; j < view.m; ++j) {
                 const double step = next[j] - view.alpha[j];
                 if (step == 0) continue;
-                alpha[view.cls[j]] = next[j];
-                cls[changed] = view.cls[j];
+                cls[changed] = view.cls(j);
+                alpha[cls[changed]] = next[j];
                 coef[changed++] = -step;
                 own += step;
             }
@@ -177,7 +189,7 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
                 moved = std::max(moved, std::abs(b[l] - asked[l]));
             }
             if (moved > wake) {
-                std::fill(resting.begin(), resting.end(), uint8_t{0});
+                std::fill(rests.begin(), rests.end(), int64_t{0});
                 asked.assign(b, b + k);
             }
             set_shift();
@@ -191,12 +203,12 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
         const bool last = seen <= target || result.passes == max_passes, due = last || result.passes % patience == 0;
         if (due || seen <= reach * target) mean.add();
         if (due || mean.count() == window) {
-            std::fill(resting.begin(), resting.end(), uint8_t{0});
+            std::fill(rests.begin(), rests.end(), int64_t{0});
             mean.swap();
-            result.gap = full_gap();
+            result.gap = best_gap();
             if (result.gap > target) {
                 mean.swap();
-                if (last) result.gap = full_gap();
+                if (last) result.gap = best_gap();
                 set_shift();
             }
             mean.clear();

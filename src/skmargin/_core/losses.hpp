@@ -33,13 +33,38 @@ namespace skm {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+// Four numbers at a time: one after the other they would wait for each other.
+inline double sum_of(const double* x, int32_t m) {
+    double s[4] = {};
+    int32_t j = 0;
+    for (; j + 4 <= m; j += 4)
+        for (int32_t r = 0; r < 4; ++r) s[r] += x[j + r];
+    for (; j < m; ++j) s[0] += x[j];
+    return (s[0] + s[1]) + (s[2] + s[3]);
+}
+inline double least_of(const double* x, int32_t m) {
+    double s[4] = {infinity, infinity, infinity, infinity};
+    int32_t j = 0;
+    for (; j + 4 <= m; j += 4)
+        for (int32_t r = 0; r < 4; ++r) s[r] = x[j + r] < s[r] ? x[j + r] : s[r];
+    for (; j < m; ++j) s[0] = x[j] < s[0] ? x[j] : s[0];
+    return std::min(std::min(s[0], s[1]), std::min(s[2], s[3]));
+}
+inline double largest_of(const double* x, int32_t m) {
+    double s[4] = {-infinity, -infinity, -infinity, -infinity};
+    int32_t j = 0;
+    for (; j + 4 <= m; j += 4)
+        for (int32_t r = 0; r < 4; ++r) s[r] = x[j + r] > s[r] ? x[j + r] : s[r];
+    for (; j < m; ++j) s[0] = x[j] > s[0] ? x[j] : s[0];
+    return std::max(std::max(s[0], s[1]), std::max(s[2], s[3]));
+}
+
 // The root nu of  sum_j clip(v_j - nu, 0, u) = min(nu, U), then out_j = clip(v_j - nu, 0, u).
 // The left side falls and the right side rises, so there is one root.  Newton steps on this piecewise linear equation,
 // kept inside a bracket, end as soon as the sets {v_j <= nu}, {v_j >= nu + u} repeat; a step that leaves the bracket
 // is replaced by a random break point inside it, which gives O(m log m) in the worst case.
 inline void clip_to_sum(const double* v, int32_t m, double u, double U, double* out) {
-    double lo = 0, hi = 0;  // the root lies in [lo, hi]
-    for (int32_t j = 0; j < m; ++j) hi = std::max(hi, v[j]);
+    double lo = 0, hi = largest_of(v, m);  // the root lies in [lo, hi]
     if (hi <= 0) {
         std::fill(out, out + m, 0.0);
         return;
@@ -124,9 +149,10 @@ inline void clip_to_sum(const double* v, int32_t m, double u, double U, double* 
         }
         nu = chosen;
     }
-    double sum = 0;
-    for (int32_t j = 0; j < m; ++j) sum += out[j] = std::min(std::max(v[j] - nu, 0.0), u);
-    if (nu < U || std::abs(sum - U) <= 1e-15 * U) return;
+    for (int32_t j = 0; j < m; ++j) out[j] = std::min(std::max(v[j] - nu, 0.0), u);
+    if (nu < U) return;
+    const double sum = sum_of(out, m);
+    if (std::abs(sum - U) <= 1e-15 * U) return;
     // The sum is U: make that exact, since v may be so large that its rounding is visible in v - nu.
     int32_t n = 0;
     for (int32_t j = 0; j < m; ++j) n += out[j] > 0 && out[j] < u;
@@ -157,9 +183,7 @@ class HingeLoss {
     // At the margins `stretch` times d, that is for W and b so much longer.
     double value(int64_t i, const double* d, int32_t m, double stretch = 1) const {
         if constexpr (H == Hinge::max) {
-            double worst = 0;
-            for (int32_t j = 0; j < m; ++j) worst = std::max(worst, 1 - stretch * d[j]);
-            return cap_[i] * worst;
+            return cap_[i] * std::max(0.0, 1 - stretch * least_of(d, m));
         } else if (H == Hinge::sum || m <= K_) {
             double s = 0;
             for (int32_t j = 0; j < m; ++j) s += std::max(0.0, 1 - stretch * d[j]);
@@ -175,11 +199,7 @@ class HingeLoss {
         }
     }
 
-    double dual(int64_t, const double* alpha, int32_t m) const {
-        double s = 0;
-        for (int32_t j = 0; j < m; ++j) s += alpha[j];
-        return s;
-    }
+    double dual(int64_t, const double* alpha, int32_t m) const { return sum_of(alpha, m); }
 
     void block(int64_t i, double A, const double* d, const double* alpha, int32_t m, double* out) const {
         const double inverse = 1 / A;
@@ -188,8 +208,7 @@ class HingeLoss {
             out[0] = std::min(std::max(0.5 * v, 0.0), std::min(limit(i), total(i)));
             return;
         }
-        double S = 0;
-        for (int32_t j = 0; j < m; ++j) S += alpha[j];
+        const double S = sum_of(alpha, m);
         double small[64], *v = small;
         if (m > 64) {
             thread_local std::vector<double> work;

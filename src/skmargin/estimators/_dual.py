@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..kernels._rows import KernelRows, kernel_scores, kernel_winners, row_dtype
 from ..kernels.gram import KERNELS, resolve_gamma
 from ..solvers.dual_blocks import TINY, DualState, solve_linear
-from ..solvers.kernel_blocks import KernelState, coefficients, solve_kernel
+from ..solvers.kernel_blocks import KernelState, solve_kernel
 from ..solvers.kernel_factor import can_factor, solve_factor
 from ._base import LinearScores, MarginClassifier, Problem, fitting
 
@@ -133,7 +133,7 @@ class DualMachine(LinearScores, MarginClassifier):
 
     def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> KernelState:
         state = self._solve_kernel(problem, self.C * problem.weight, seed, before, self.fit_intercept)
-        self._set_kernel(problem, coefficients(state.alpha, problem.y), state.b)
+        self._set_kernel(problem, *state.machine(problem.y))
         return state
 
     def _kernel_points(self, problem: Problem) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 
 from ..solvers.dual_blocks import DualState
-from ..solvers.kernel_blocks import KernelState, coefficients
+from ..solvers.kernel_blocks import KernelState
 from ..solvers.multi_margin import solve_multi_margin
 from ..solvers.svrg import SVRGState, solve_svrg
 from ._base import Problem
@@ -123,7 +123,7 @@ class MultiMarginSVC(DualMachine):
         scale = problem.n_classes + 1
         offset = float(scale) if self.fit_intercept else 0.0  # the square of the constant feature
         state = self._solve_kernel(problem, self.C * problem.weight / scale, seed, before, False, offset)
-        coef = coefficients(state.alpha, problem.y)
+        coef, _ = state.machine(problem.y)
         self._set_kernel(problem, coef, offset * coef.sum(axis=0))
         return replace(state, objective=scale * state.objective)
 

@@ -21,6 +21,7 @@ from skmargin.kernels.gram import Kernel, gram, gram_diagonal
 BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer Ctrl-C between two of them
 BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
 SCORE_ROWS = 512  # rows scored at once
+MIRROR = 96  # copying a number takes as long as the product of so many features (measured)
 SPREAD = 10  # standard deviations that a rounding error never exceeds
 
 
@@ -180,9 +181,28 @@ class KernelRows:
         runs = _runs(free[: len(missing)]) if len(missing) else []
         for slots in runs:  # neighbours in the store are written by one product
             group, missing = missing[: len(slots)], missing[len(slots) :]
-            self._fill(group, self._store[slots[0] : slots[-1] + 1])
+            self._write(group, self._store[slots[0] : slots[-1] + 1])
             self._slot[group], self._owner[slots] = slots, group
             self.n_computed += len(group)
+
+    def _write(self, samples: np.ndarray, out: np.ndarray) -> None:
+        """Whole rows of these samples; the matrix is symmetric, so what rows that are kept tell is not computed."""
+        kept, rest = np.flatnonzero(self._slot >= 0), np.flatnonzero(self._slot < 0)
+        if len(kept) * self._products.work <= MIRROR * self.n**2:
+            self._fill(samples, out)
+            return
+        place = np.empty(self.n, dtype=np.int64)  # of each column beside the others of its kind
+        place[rest], place[kept] = np.arange(len(rest)), len(rest) + np.arange(len(kept))
+        step = max(1, BLOCK_NUMBERS // self.n)
+        for start in range(0, len(samples), step):
+            part = samples[start : start + step]
+            both = np.empty((len(part), self.n), dtype=self.dtype)
+            computed = np.empty((len(part), len(rest)), dtype=self.dtype)
+            self._fill(part, computed, rest)
+            known = np.empty((len(kept), len(part)), dtype=self.dtype)
+            _ext.kernel_gather(self._store, self._slot[kept], part, known)
+            both[:, : len(rest)], both[:, len(rest) :] = computed, known.T
+            _ext.kernel_gather(both, np.arange(len(part)), place, out[start : start + step])
 
     def square(self, samples: np.ndarray) -> np.ndarray:
         """Kernel values within a set, in a buffer that is used again; columns padded with zeros to a multiple of 16."""
