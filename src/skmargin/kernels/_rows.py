@@ -21,7 +21,7 @@ from skmargin.kernels.gram import Kernel, gram, gram_diagonal
 BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer Ctrl-C between two of them
 BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
 SCORE_ROWS = 512  # rows scored at once
-MIRROR = 96  # copying a number takes as long as the product of so many features (measured)
+MIRROR = 96  # copying a number takes about as long as the product of so many features
 SPREAD = 10  # standard deviations that a rounding error never exceeds
 
 
