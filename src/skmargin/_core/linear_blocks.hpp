@@ -106,7 +106,7 @@ class BlockAscent {
         if (geo.shifted()) {
             const double weight = model.stiffness();
             if (multipliers_.due(gap, geo.t / weight, model.residual(b_), geo.reach * weight))
-                model.multiplier_step(b_, multipliers_.stretch());
+                model.multiplier_step(b_, multipliers_.steps());
         }
         if (++passes_ == 1) measure(model);
         return gap + saved_ + (stretch_ * stretch_ - 1) * penalty_;

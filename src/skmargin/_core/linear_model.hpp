@@ -178,7 +178,7 @@ class LinearModel {
             }
         }
     }
-    // What a step of the multipliers moves: b += t residual.
+    // What the multipliers follow: a step is b += t residual.
     const std::vector<double>& residual(const double* b) {
         residual_ = tot_;
         if (!geo_.intercept())
@@ -186,10 +186,9 @@ class LinearModel {
         return residual_;
     }
     double stiffness() const { return 1; }
-    void multiplier_step(double* b, const std::vector<double>& stretch) {
-        const std::vector<double>& r = residual(b);
+    void multiplier_step(double* b, const std::vector<double>& steps) {
         for (int32_t l = 0; l < geo_.rows.k; ++l) {
-            const double step = geo_.t * stretch[l] * r[l];
+            const double step = geo_.t * steps[l];
             b[l] += step;
             if (geo_.intercept()) base_[l] += step;
             else tilt_[l] -= (1 - geo_.t) * step;

@@ -14,7 +14,7 @@ class Multipliers {
     void limit(const std::vector<double>& room, double t) {
         double mean = 0;
         for (const double v : room) mean += v / static_cast<double>(room.size());
-        for (const double v : room) longest_.push_back(std::max(1.0, std::min(1 / t, mean) / v));
+        for (const double v : room) longest_.push_back(v > 0 ? std::max(1.0, std::min(1 / t, mean) / v) : 1.0);
     }
 
     // Asked after a pass whose samples had the given sum of gaps.  A step is due once the blocks are solved well enough
@@ -28,19 +28,24 @@ class Multipliers {
         if (gap > haste_ * gain) return false;
         haste_ = turn < 0 && gain > 0 ? std::max(1.0, 0.5 * std::min(haste_, gap / gain)) : 1.1 * haste_;
         stretch_.resize(r.size(), 1.0);
-        double least = 0, most = 0;
-        for (size_t l = 0; l < r.size(); ++l) {
-            if (!longest_.empty() && last_[l] != 0)  // the secant through the last two steps
-                stretch_[l] = std::clamp(stretch_[l] / std::max(0.5, 1 - r[l] / last_[l]), 1.0, longest_[l]);
-            least = std::min(least, stretch_[l] * r[l]);
-            most = std::max(most, stretch_[l] * r[l]);
+        steps_ = r;
+        if (!longest_.empty()) {
+            double mean = 0;
+            for (size_t l = 0; l < r.size(); ++l) {
+                if (last_[l] != 0)  // the secant through the last two steps
+                    stretch_[l] = std::clamp(stretch_[l] / std::max(0.5, 1 - r[l] / last_[l]), 1.0, longest_[l]);
+                steps_[l] *= stretch_[l];
+                mean += steps_[l] / static_cast<double>(r.size());
+            }
+            for (double& v : steps_) v -= mean;  // intercepts that differ by a constant are the same machine
         }
         last_ = r;
-        drift_ += t * reach * (most - least);
+        const auto [least, most] = std::minmax_element(steps_.begin(), steps_.end());
+        drift_ += t * reach * (*most - *least);
         return true;
     }
-    // The step of class l is so many times t r_l.
-    const std::vector<double>& stretch() const { return stretch_; }
+    // The step that is due, in units of t.
+    const std::vector<double>& steps() const { return steps_; }
 
     // Lists of samples and rivals are made for one b: they are stale once it has moved by part of a margin.  Which part
     // is learnt: if more gap appears with new lists than there was on the old ones, b had moved too far.
@@ -52,7 +57,7 @@ class Multipliers {
     }
 
   private:
-    std::vector<double> longest_, stretch_, last_;  // of each class; last_: the r of the last step
+    std::vector<double> longest_, stretch_, steps_, last_;  // of each class; last_: the r of the last step
     double haste_ = infinity, drift_ = 0, far_ = 0.2;
 };
 
