@@ -58,6 +58,50 @@ def optimum(machine, X, y, C, weight=None, intercept=True):
     return problem.solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
 
 
+@pytest.mark.parametrize("machine", MACHINES[:2], ids=NAMES[:2])  # cvxpy takes a minute for the third
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_intercepts_of_rare_classes_reach_the_optimum(machine, C):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2, 3], [150, 30, 2, 1])
+    X = 0.3 * rng.normal(size=(4, 12))[y] + rng.normal(size=(len(y), 12))
+    X = np.repeat(X, 4, axis=0)
+    weight = np.full(len(X), 0.25)
+    clf = clone(machine).set_params(C=C, tol=1e-7).fit(X, np.repeat(y, 4), weight)
+    assert clf.objective_ == pytest.approx(optimum(machine, X[::4], y, C), rel=1e-6)
+    assert 0 <= clf.dual_gap_ <= 1e-7
+    assert clf.intercept_.sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_labels_that_may_be_no_classes():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(ValueError, match="Unknown label type"):
+        CrammerSingerSVC().fit(X, np.arange(30) / 2)
+    for y in (np.arange(30), np.arange(30.0), np.arange(30).astype(str)):
+        with pytest.warns(UserWarning, match="unique classes") as told:
+            CrammerSingerSVC().fit(X, y)
+        assert len(told) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_that_are_scored_as_they_are_have_been_looked_at(dtype):
+    X, y = load_iris(return_X_y=True)
+    clf = CrammerSingerSVC().fit(X, y)
+    X = X.astype(dtype)
+    np.testing.assert_allclose(clf.decision_function(X), clf.decision_function(X.tolist()), rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="X has 3 features"):
+        clf.predict(X[:, :3].copy())
+    with pytest.raises(ValueError, match="0 sample"):
+        clf.predict(X[:0])
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="contains NaN"):
+        clf.predict(X)
+    with pytest.raises(NotFittedError):
+        CrammerSingerSVC().predict(X)
+    named = CrammerSingerSVC().fit(pd.DataFrame(load_iris().data, columns=list("abcd")), y)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        named.predict(load_iris().data)
+
+
 @pytest.mark.filterwarnings("ignore:Objective contains too many subexpressions")
 @machines
 @pytest.mark.parametrize("intercept", [False, True])

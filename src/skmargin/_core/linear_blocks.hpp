@@ -62,6 +62,11 @@ class BlockAscent {
           curvature_(geo.curvature) {
         // A row of (nearly) no length: a larger curvature is still an ascent step and keeps the arithmetic sound.
         for (int64_t i = 0; i < n; ++i) curvature_[i] = std::max(curvature_[i], 1e-7 / loss.room(i));
+        if (geo.intercept()) {
+            std::vector<double> room(k, 0.0);
+            for (int64_t i = 0; i < n; ++i) room[y[i]] += loss.room(i);
+            multipliers_.limit(room, geo.t);
+        }
         rebuild_model();
     }
 
@@ -101,7 +106,7 @@ class BlockAscent {
         if (geo.shifted()) {
             const double weight = model.stiffness();
             if (multipliers_.due(gap, geo.t / weight, model.residual(b_), geo.reach * weight))
-                model.multiplier_step(b_);
+                model.multiplier_step(b_, multipliers_.steps());
         }
         if (++passes_ == 1) measure(model);
         return gap + saved_ + (stretch_ * stretch_ - 1) * penalty_;
@@ -180,6 +185,7 @@ class BlockAscent {
                 first_weights();
             }
         }
+        block_gap_ = full;
         if (warm_) full = check();
         warm_ = true;
         int64_t last_check = 0, last_gain = 0;
@@ -204,13 +210,15 @@ class BlockAscent {
             between();
             const int64_t since = passes_ - last_check;
             const double spent = work_ - work_checked_;
+            // A check is due where it may end the run, and for new lists once the old ones have paid for them.
+            const bool small = running <= 0.7 * limits.goal(primal);
             if (multipliers_.stale() || since >= 200 || (spent > 4 * check_work_ && spent > work_checked_) ||
-                ((running <= 0.7 * limits.goal(primal) || running <= 0.1 * full) && since >= patience_)) {
+                (small && since >= patience_) || (running <= 0.1 * block_gap_ && spent >= 0.3 * check_work_)) {
                 full = check();
                 last_check = passes_;
                 multipliers_.renewed(running, block_gap_);
-                // The intercept may lag behind: wait longer before the next certificate.
-                patience_ = full > limits.goal(primal) ? std::min<int64_t>(2 * patience_, 32) : 1;
+                // The multipliers may lag behind: wait longer before the next try.
+                if (small && geo.shifted()) patience_ = std::min<int64_t>(2 * patience_, 32);
                 if (block_gap_ <= 0.7 * best || dual_ > (1 + 1e-5) * risen) {
                     best = std::min(best, block_gap_);
                     risen = std::max(risen, dual_);

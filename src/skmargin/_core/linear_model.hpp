@@ -22,6 +22,7 @@
 #include <limits>
 #include <vector>
 
+#include "random.hpp"
 #include "rows.hpp"
 
 namespace skm {
@@ -33,9 +34,9 @@ struct Geometry {
         for (int64_t i = 0; i < rows.n; ++i) curvature[i] = rows.squared_norm(i);
     }
 
-    // With an intercept: centre at `mean`; t is a tenth of the mean of ||x_i - mean||^2: larger values shorten the
-    // steps of the blocks, smaller ones those of b.  Where the duals, `room` in all, are too small to move b by a
-    // margin with that, it is larger.
+    // With an intercept: centre at `mean`.  The larger t the shorter the steps of the blocks, since it is added to the
+    // inner products of all pairs of rows; the smaller t the shorter those of b.  Where the duals, `room` in all, are
+    // too small to move b by a margin with what hardly changes the blocks, it is larger.
     void centre(const double* mean, double room = std::numeric_limits<double>::infinity()) {
         free_ = true;
         direction.assign(mean, mean + rows.d);
@@ -50,12 +51,13 @@ struct Geometry {
         // The blocks see the curvatures times the weights of the classes (lp_blocks.hpp): k^(2/q - 1) where all norms
         // are equal, nearer to 1 for the classes that matter most where they are not.
         const double weight = std::pow(static_cast<double>(rows.k), 0.75 * (2 / q - 1));
-        t = std::max(0.1 * average * weight, 1 / room);
+        const double typical = overlap(average, [&](int64_t i, int64_t j) { return mean2 - shift[i] - shift[j]; });
+        t = std::max(typical * weight, 1 / room);
         if (!(t > 0)) t = 1;
         for (double& a : curvature) a += t;
     }
 
-    // Without: set the direction of the mean apart where it holds most of the rows.
+    // Without: set the direction of the mean apart where it holds most of the rows; t likewise.
     void deflate(const double* mean) {
         double length = 0, along = 0, across = 0;
         for (int64_t j = 0; j < rows.d; ++j) length += mean[j] * mean[j];
@@ -75,6 +77,8 @@ struct Geometry {
             t = 0;
             return;
         }
+        const double n = static_cast<double>(rows.n);
+        t = std::min(0.3, overlap(across / n, [&](int64_t i, int64_t j) { return -shift[i] * shift[j]; }) * n / along);
         reach = std::sqrt(along / static_cast<double>(rows.n));
         for (int64_t i = 0; i < rows.n; ++i)
             curvature[i] = std::max(t * curvature[i], curvature[i] - (1 - t) * shift[i] * shift[i]);
@@ -91,6 +95,24 @@ struct Geometry {
     bool intercept() const { return free_; }
 
   private:
+    // What hardly matters beside the inner products x_i'x_j + shifted(i, j): a fifth of their typical size, and not
+    // less than what n orthogonal rows of mean square `square` come to.  Kernel rows are dear: half of the square is
+    // typical.
+    template <class Shifted>
+    double overlap(double square, Shifted shifted) const {
+        const uint32_t n = static_cast<uint32_t>(rows.n), pairs = std::min(n, 500u);
+        double typical = 0.5 * square;
+        if constexpr (requires { rows.product(0, 0); }) {
+            Random random(0);
+            typical = 0;
+            for (uint32_t p = 0; p < pairs && n > 1; ++p) {
+                const int64_t i = random.below(n), other = random.below(n - 1), j = other + (other >= i);
+                typical += std::abs(rows.product(i, j) + shifted(i, j)) / pairs;
+            }
+        }
+        return std::max(0.2 * typical, square / n);
+    }
+
     bool free_ = false;
 };
 
@@ -156,7 +178,7 @@ class LinearModel {
             }
         }
     }
-    // What a step of the multipliers moves: b += t residual.
+    // What the multipliers follow: a step is b += t residual.
     const std::vector<double>& residual(const double* b) {
         residual_ = tot_;
         if (!geo_.intercept())
@@ -164,10 +186,9 @@ class LinearModel {
         return residual_;
     }
     double stiffness() const { return 1; }
-    void multiplier_step(double* b) {
-        const std::vector<double>& r = residual(b);
+    void multiplier_step(double* b, const std::vector<double>& steps) {
         for (int32_t l = 0; l < geo_.rows.k; ++l) {
-            const double step = geo_.t * r[l];
+            const double step = geo_.t * steps[l];
             b[l] += step;
             if (geo_.intercept()) base_[l] += step;
             else tilt_[l] -= (1 - geo_.t) * step;

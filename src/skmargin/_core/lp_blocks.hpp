@@ -146,11 +146,11 @@ class LpModel {
     void shift_base(const double* b) {
         for (int32_t l = 0; l < k_; ++l) base_[l] += (apart_ ? 1 - geo_.t : 1.0) * b[l];
     }
-    void multiplier_step(double* b) {
-        const std::vector<double>& r = residual(b);
+    void multiplier_step(double* b, const std::vector<double>& steps) {
         for (int32_t l = 0; l < k_; ++l) {
-            b[l] += geo_.t * r[l];
-            base_[l] += (apart_ ? 1 - geo_.t : 1.0) * geo_.t * r[l];
+            const double step = geo_.t * steps[l];
+            b[l] += step;
+            base_[l] += (apart_ ? 1 - geo_.t : 1.0) * step;
         }
         if (apart_) settle_absolute(floor2_);
     }

@@ -1,4 +1,4 @@
-// When to move the multipliers (linear_model.hpp): b += t r, the step of the proximal point method.
+// When to move the multipliers (linear_model.hpp), and how far: b += t r is the step of the proximal point method.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -9,23 +9,44 @@ namespace skm {
 
 class Multipliers {
   public:
+    // The duals of a class with few samples, `room` in all, may be too small to move its b by a margin: while its r
+    // stays what it is its steps may grow until they can, or are like those of a class of mean size.
+    void limit(const std::vector<double>& room, double t) {
+        double mean = 0;
+        for (const double v : room) mean += v / static_cast<double>(room.size());
+        for (const double v : room) longest_.push_back(v > 0 ? std::max(1.0, std::min(1 / t, mean) / v) : 1.0);
+    }
+
     // Asked after a pass whose samples had the given sum of gaps.  A step is due once the blocks are solved well enough
-    // for the present b, measured by what b can gain, t/2 ||r||^2.  How well is learnt: a step after which r has grown
-    // came too early.
+    // for the present b, measured by what b can gain, t/2 ||r||^2.  How well is learnt: exact steps never turn r round,
+    // so a step after which it has turned came too early.
     bool due(double gap, double t, const std::vector<double>& r, double reach) {
-        double square = 0, least = 0, most = 0;
-        for (const double v : r) {
-            square += v * v;
-            least = std::min(least, v);
-            most = std::max(most, v);
-        }
+        double square = 0, turn = 0;
+        last_.resize(r.size(), 0.0);
+        for (size_t l = 0; l < r.size(); ++l) square += r[l] * r[l], turn += r[l] * last_[l];
         const double gain = 0.5 * t * square;
         if (gap > haste_ * gain) return false;
-        haste_ = square > last_ && gain > 0 ? std::max(1.0, 0.5 * std::min(haste_, gap / gain)) : 1.1 * haste_;
-        last_ = square;
-        drift_ += t * reach * (most - least);
+        haste_ = turn < 0 && gain > 0 ? std::max(1.0, 0.5 * std::min(haste_, gap / gain)) : 1.1 * haste_;
+        stretch_.resize(r.size(), 1.0);
+        steps_ = r;
+        if (!longest_.empty()) {
+            double mean = 0;
+            for (size_t l = 0; l < r.size(); ++l) {
+                if (last_[l] != 0)  // the secant through the last two steps
+                    stretch_[l] = std::clamp(stretch_[l] / std::max(0.5, 1 - r[l] / last_[l]), 1.0, longest_[l]);
+                steps_[l] *= stretch_[l];
+                mean += steps_[l] / static_cast<double>(r.size());
+            }
+            for (double& v : steps_) v -= mean;  // intercepts that differ by a constant are the same machine
+        }
+        last_ = r;
+        const auto [least, most] = std::minmax_element(steps_.begin(), steps_.end());
+        drift_ += t * reach * (*most - *least);
         return true;
     }
+    // The step that is due, in units of t.
+    const std::vector<double>& steps() const { return steps_; }
+
     // Lists of samples and rivals are made for one b: they are stale once it has moved by part of a margin.  Which part
     // is learnt: if more gap appears with new lists than there was on the old ones, b had moved too far.
     bool stale() const { return drift_ > far_; }
@@ -36,7 +57,8 @@ class Multipliers {
     }
 
   private:
-    double haste_ = infinity, last_ = infinity, drift_ = 0, far_ = 0.2;
+    std::vector<double> longest_, stretch_, steps_, last_;  // of each class; last_: the r of the last step
+    double haste_ = infinity, drift_ = 0, far_ = 0.2;
 };
 
 }  // namespace skm

@@ -1,6 +1,7 @@
 // Views of the rows of X, dense or CSR, and the layout of W that suits each.
 //
-// A view knows: the scores of one sample for some or all classes, how to add one sample's step to W, ||x_i||^2, x_i'v.
+// A view knows: the scores of one sample for some or all classes, how to add one sample's step to W, ||x_i||^2, x_i'v,
+// x_i'x_j.
 // Dense rows want W class-major (a visit needs two or three classes: as many contiguous inner products); sparse rows
 // want it feature-major (a stored number touches one short contiguous run).
 #pragma once
@@ -76,6 +77,11 @@ class DenseRows {
         for (int64_t j = 0; j < d; ++j) s += row(i)[j] * v[j];
         return s;
     }
+    double product(int64_t i, int64_t j) const {
+        double s = 0;
+        for (int64_t p = 0; p < d; ++p) s += static_cast<double>(row(i)[p]) * row(j)[p];
+        return s;
+    }
     T& weight(T* W, int32_t l, int64_t j) const { return W[l * ld_ + j]; }
 
     const int64_t n, d;
@@ -142,6 +148,16 @@ class SparseRows {
     double inner(int64_t i, const double* v) const {
         double s = 0;
         for (int64_t p = 0; p < nnz(i); ++p) s += val(i)[p] * v[idx(i)[p]];
+        return s;
+    }
+    double product(int64_t i, int64_t j) const {
+        double s = 0;
+        for (int64_t p = 0, q = 0; p < nnz(i) && q < nnz(j);) {
+            const I a = idx(i)[p], b = idx(j)[q];
+            if (a == b) s += static_cast<double>(val(i)[p]) * val(j)[q];
+            p += a <= b;
+            q += b <= a;
+        }
         return s;
     }
     T& weight(T* W, int32_t l, int64_t j) const { return W[j * ld_ + l]; }

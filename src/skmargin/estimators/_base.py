@@ -110,11 +110,17 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             order="C",
             accept_large_sparse=True,
         )
-        check_labels(y)
+countable = y.dtype.kind in "biuU"  # whole numbers or strings: classes, whatever they are
+        if not countable:
+            check_labels(y)
         check_magnitude(X)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = np.ones(len(y))
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self.classes_, codes, weight, kept = encode_labels(y, weight, getattr(self, "class_weight", None))
         k = len(self.classes_)
+        if countable and 2 * k > len(y):  # so many that it may warn
+            check_classification_targets(y)
         if k < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes in y (rows of weight 0 do not count), "
@@ -134,12 +140,28 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return False
 
     def _check_predict(self, X: Any) -> Any:
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
+        if self._is_plain(X):
+            return X
         return validate_data(
             self, X, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C",
             accept_large_sparse=True,
             reset=False, ensure_all_finite=not self._scores_show_nonfinite(),
         )  # fmt: skip
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether `validate_data` would return the rows as they are: for a few it takes longer than their scores."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in (np.float64, np.float32)
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and X.flags.c_contiguous
+            and not hasattr(self, "feature_names_in_")
+            and self._scores_show_nonfinite()
+        )
 
     @abstractmethod
     def _scores(self, X: Any) -> np.ndarray:

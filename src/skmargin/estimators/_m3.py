@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from .._core.threads import blas_threads
 from ..kernels._rows import kernel_scores
 from ..kernels.gram import KERNELS, gram, resolve_gamma
 from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
@@ -23,7 +24,6 @@ from ..solvers.primal import PrimalState, minimise
 from ..solvers.primal_adam import AdamState, adam_epoch
 from ..solvers.primal_factor import GramFactor, factorise
 from ..solvers.primal_objective import PrimalObjective
-from ..solvers.primal_rows import one_blas_thread
 from ..solvers.progress import tell
 from ._base import LinearScores, MarginClassifier, Problem, fitting
 
@@ -210,7 +210,7 @@ class M3SVC(LinearScores, MarginClassifier):
         """
         old = self._old_model() if self.warm_start else None
         problem = self._check_problem(X, y, sample_weight)
-        with one_blas_thread():
+        with blas_threads(1):
             gap = self._solve(problem, old)
         if gap > self.tol:
             self._warn_not_converged(gap)

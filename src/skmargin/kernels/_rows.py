@@ -8,14 +8,14 @@ others are computed again, block by block, when they are added.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from skmargin._core import _ext
+from skmargin._core.threads import blas_threads
 from skmargin.kernels.gram import Kernel, gram, gram_diagonal
 
 BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer Ctrl-C between two of them
@@ -118,7 +118,6 @@ class KernelRows:
         self.cache_size, self.n_jobs, self.offset = cache_size, n_jobs, offset
         self.n = X.shape[0]
         self.diagonal = np.asarray(gram_diagonal(X, *self.arguments), dtype=np.float64) + offset
-        self._threads = ThreadpoolController() if n_jobs is not None else None
         self._allocate(dtype)
 
     def _allocate(self, dtype: Any) -> None:
@@ -155,10 +154,7 @@ class KernelRows:
     def _fill(self, samples: np.ndarray, out: np.ndarray, columns: np.ndarray | None = None) -> None:
         products = self._products
         norms = products.norms[samples] if products.dense_rbf else None
-        limited: AbstractContextManager[Any] = (
-            self._threads.limit(limits=self.n_jobs, user_api="blas") if self._threads else nullcontext()
-        )
-        with limited:
+        with nullcontext() if self.n_jobs is None else blas_threads(self.n_jobs):
             products.fill(products.Z[samples], norms, out, columns)
         if self.offset:
             out += self.dtype.type(self.offset)

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from skmargin._core import _ext
+from skmargin._core.threads import blas_threads
 
 from .lent import form_of
 
@@ -179,7 +179,8 @@ def direction_apart(X: Any, cap: np.ndarray, mean: np.ndarray) -> bool:
 def _spread(X: Any, mean: np.ndarray) -> float:
     """Mean squared distance of a row from ``mean``."""
     numbers = X.data if sparse.issparse(X) else X.ravel()
-    return max(0.0, float(np.vdot(numbers, numbers)) / X.shape[0] - float(mean @ mean))
+    square = float(np.einsum("i,i->", numbers, numbers, dtype=np.float64))  # BLAS would wait for its threads
+    return max(0.0, square / X.shape[0] - float(mean @ mean))
 
 
 def _zero(n: int, d: int, k: int, cap: np.ndarray) -> DualState:
@@ -194,7 +195,7 @@ def _newton(
 ) -> DualState:  # fmt: skip
     """The semismooth Newton gear (_core/newton.hpp) from the duals of the block passes; the better of both results."""
     X = X.toarray() if sparse.issparse(X) else X
-    with threadpool_limits(1, "blas"):  # the products are small: threads would only wait for each other
+    with blas_threads(1):
         out = _ext.newton(
             np.ascontiguousarray(X, dtype=np.float64), y, blocks.cap, k, loss, K, fit_intercept, tol, max_iter,
             (blocks.start, blocks.rivals, blocks.alpha) if len(blocks.alpha) else None, blocks.b, seed,

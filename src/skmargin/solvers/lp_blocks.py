@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from threadpoolctl import threadpool_limits
 
 from skmargin._core import _ext
+from skmargin._core.threads import blas_threads
 from skmargin.kernels.row_cache import RowCache
 
 from .dual_blocks import (
@@ -227,7 +227,7 @@ def _solve(
     needed, interior = _needed(stages, tol), False
     reached = best["primal"] - bound <= needed * best["primal"] or passes >= max_iter
     if rows is not None and not reached:
-        with threadpool_limits(1, "blas"):  # the products are small: threads would only wait for each other
+        with blas_threads(1):
             point = solve_interior(
                 rows(), y, cap, k, p, fit_intercept=intercept, tol=0.1 * needed, max_iter=max_iter - passes
             )

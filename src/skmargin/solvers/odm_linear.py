@@ -12,14 +12,13 @@ Both start from duals, certify a gap and return duals, so that one can go on whe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from skmargin._core import _ext
+from skmargin._core.threads import blas_threads
 
 from .dual_blocks import COLD_STEPS, ROUNDING, SINGLE_TOL, TINY, _arrays, _suitable_rows, mean_row, newton_step
 from .odm import Descent, Effort, Machine, best_of
@@ -124,7 +123,7 @@ class NewtonInner:
         """See `Inner`."""
         machine = self.machine
         duals = None if self.duals is None else with_rivals(self.duals, rivals)
-        with _libraries().limit(limits=1, user_api="blas"):  # small products: threads would wait for each other
+        with blas_threads(1):
             out = _ext.newton_band(
                 self.X, machine.y, machine.cap, machine.n_classes, float(mu), float(machine.theta), rivals,
                 machine.fit_intercept, float(tol), float(share), float(reference), max(1, max_iter - self.n_iter),
@@ -144,11 +143,6 @@ class NewtonInner:
         assert self.duals is not None
         multipliers = self.b + self.W @ self.X.mean(axis=0) if self.machine.fit_intercept else self.b
         return LinearPoint(self.W, self.b, self.duals, multipliers, self.machine.y, self.machine.cap)
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def no_duals(n: int) -> Duals:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from .lent import form_of
 
@@ -23,7 +21,7 @@ class Rows:
     """Products with the rows, ``X W`` and ``X'P``, on all cores.
 
     Large products are cut into blocks that do not depend on the number of threads: the same bits on every machine.
-    The caller holds BLAS at one thread (`one_blas_thread`): its own threads spin and wait for each other on a busy
+    The caller holds BLAS at one thread (`blas_threads`): its own threads spin and wait for each other on a busy
     machine.
     """
 
@@ -101,13 +99,3 @@ def _run(work: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
     if len(blocks) == 1 or effective_n_jobs(-1) == 1:
         return [work(block) for block in blocks]
     return list(_pool().map(work, blocks))
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """While this is open, BLAS uses one thread."""
-    return _controller().limit(limits=1, user_api="blas")
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
