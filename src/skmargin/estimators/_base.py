@@ -110,7 +110,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             order="C",
             accept_large_sparse=True,
         )
-countable = y.dtype.kind in "biuU"  # whole numbers or strings: classes, whatever they are
+        countable = y.dtype.kind in "biuU"  # whole numbers or strings: classes, whatever they are
         if not countable:
             check_labels(y)
         check_magnitude(X)
