@@ -350,15 +350,14 @@ def test_bad_data(machine):
         clone(machine).fit(X * 1e200, y)
 
 
+@pytest.mark.filterwarnings("ignore:CrammerSingerSVC stopped")
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_features_of_enormous_size(fit_intercept):
-    # Rows that can be separated, so far out that rounding keeps the gap open: the objective is near zero all the same.
+    # Rows that can be separated, so far out that rounding may keep the gap open: the objective is right all the same.
     X, y = load_wine(return_X_y=True)
     clf = CrammerSingerSVC(fit_intercept=fit_intercept, random_state=0)
-    small = clone(clf).fit(X * 1e3, y)
-    with pytest.warns(ConvergenceWarning):
-        large = clone(clf).fit(X * 1e7, y)
-    assert large.objective_ == pytest.approx(1e-8 * small.objective_, rel=0.1)
+    small, large = (clone(clf).fit(scale * X, y) for scale in (1e3, 1e6))
+    assert large.objective_ == pytest.approx(1e-6 * small.objective_, rel=0.01)
     assert large.dual_gap_ <= 1
 
 

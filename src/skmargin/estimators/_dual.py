@@ -191,9 +191,9 @@ class DualMachine(LinearScores, MarginClassifier):
 
     def _set_kernel(self, problem: Problem, coef: np.ndarray, intercept: np.ndarray) -> None:
         """Publish the coefficients (n, k) of the rows and the intercepts (k,), with one column for two classes."""
-        some = coef.any(axis=1)
-        some[0] |= not some.any()  # the zero vector has one support vector: scores need no special case
-        support = np.flatnonzero(some)
+        support = np.flatnonzero(coef.any(axis=1))
+        if not len(support):  # the zero vector has one support vector: scores need no special case
+            support = np.zeros(1, dtype=np.intp)
         coef = coef[support]
         if problem.n_classes == 2:
             coef, intercept = coef[:, 1:] - coef[:, :1], intercept[1:] - intercept[:1]
