@@ -46,6 +46,6 @@ def test_duels(method, k):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_threads_keep_the_order_and_pass_errors_on(n_jobs):
-    assert over_threads(lambda i: i * i, range(7), n_jobs) == [i * i for i in range(7)]
+    assert over_threads(lambda i: i * i, range(7), n_jobs, 10) == [i * i for i in range(7)]
     with pytest.raises(ZeroDivisionError):
-        over_threads(lambda i: 1 / i, range(3), n_jobs)
+        over_threads(lambda i: 1 / i, range(3), n_jobs, 2000)

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..solvers import ldm_dual
 from ..solvers.ldm_dual import LDMProblem, LDMState
 from ..solvers.linear_system import Machine
-from ..solvers.pairwise import Duel
+from ..solvers.pairwise import Duel, most_rows
 from ..solvers.ridge_direct import iterate_features, iterate_kernel
 from ..solvers.ridge_direct import solve_features as ridge_features
 from ..solvers.ridge_direct import solve_kernel as ridge_kernel
@@ -211,7 +211,8 @@ class LDMClassifier(PairwiseMachines):
                 return self._hinge(prepared, *task, seed)
             return self._least_squares(prepared, task[0])
 
-        fitted = self._of_all_duels(work, list(zip(prepared.duels, starts, strict=True)))
+        items = list(zip(prepared.duels, starts, strict=True))
+        fitted = self._of_all_duels(work, items, most_rows(prepared.duels))
         if self.warm_start and self.loss == "hinge":
             self._before = Before(prepared.problem.y, [one.states for one in fitted])
         self.objective_ = float(sum(one.objective for one in fitted))

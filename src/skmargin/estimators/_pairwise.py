@@ -141,9 +141,9 @@ class PairwiseMachines(MarginClassifier):
         if self.verbose:
             print(f"[{type(self).__name__}] {message}")
 
-    def _of_all_duels(self, work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
-        """``work`` of each duel, on threads."""
-        return over_threads(counted(work, len(items)), items, self.n_jobs)
+    def _of_all_duels(self, work: Callable[[Any], Any], items: list[Any], n_rows: int) -> list[Any]:
+        """``work`` of each duel, on threads; the largest has ``n_rows`` rows."""
+        return over_threads(counted(work, len(items)), items, self.n_jobs, n_rows)
 
     # -- the fitted machines ------------------------------------------------------------------------------------------
 

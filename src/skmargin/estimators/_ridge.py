@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..kernels.gram import base_matrix, kernel_from_base
 from ..solvers.linear_system import Machine, Solution, scale
-from ..solvers.pairwise import Duel
+from ..solvers.pairwise import Duel, most_rows
 from ..solvers.progress import part
 from ..solvers.ridge_direct import (
     iterate_features,
@@ -74,7 +74,8 @@ class RidgeMachines(PairwiseMachines):
         def work(duel: Duel) -> tuple[Solution, int, float]:
             return self._solve(prepared.source, duel, weight[duel.rows], machine, s, prepared.iterative)
 
-        return self._publish_solutions(prepared, machine, self._of_all_duels(work, prepared.duels), chosen)
+        found = self._of_all_duels(work, prepared.duels, most_rows(prepared.duels))
+        return self._publish_solutions(prepared, machine, found, chosen)
 
     def _publish_solutions(
         self, prepared: Prepared, machine: Machine, solved: Iterable[tuple[Solution, int, float]], chosen: int

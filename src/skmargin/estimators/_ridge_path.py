@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..solvers.condensed import Solutions, solutions_features, solutions_kernel
-from ..solvers.pairwise import Duel, combine, over_threads
+from ..solvers.pairwise import Duel, combine, most_rows, over_threads
 from ..solvers.sources import Features
 from ._base import MarginClassifier
 from ._ridge import RidgeMachines
@@ -59,7 +59,7 @@ class StrengthPath:
                 return solutions_kernel(square(problem.kept[duel.rows], self._prepared.gamma), *task)
             return solutions_kernel(source.square(duel.rows), *task)
 
-        self._solved = over_threads(work, self._prepared.duels, template.n_jobs)
+        self._solved = over_threads(work, self._prepared.duels, template.n_jobs, most_rows(self._prepared.duels))
         self._good = np.all([of_duel.solved for of_duel in self._solved], axis=0)
         self._bounded = np.all([(one.residual > 0).all(axis=1) for one in self._solved], axis=0)
 

@@ -8,6 +8,7 @@ and where no class does (the unclassifiable regions of voting) the least lost on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -15,9 +16,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
+
+from skmargin._core.threads import blas_threads
 
 METHODS = ("fuzzy_pairwise", "ovo", "ovr")
+MANY_ROWS = 1000  # of a square matrix, from which several BLAS threads gain; on smaller ones they wait for each other
 
 
 class Duel(NamedTuple):
@@ -74,9 +77,18 @@ def winners(F: np.ndarray, n_classes: int, method: str) -> np.ndarray:
     return (scores[:, 0] > 0).astype(np.intp) if n_classes == 2 else scores.argmax(axis=1)
 
 
-def over_threads(work: Callable[..., Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
-    """``[work(item) for item in items]`` on threads, which share every array; each with one BLAS thread."""
+def over_threads(work: Callable[..., Any], items: Iterable[Any], n_jobs: int | None, n_rows: int) -> list[Any]:
+    """``[work(item) for item in items]`` on threads, which share every array; each with one BLAS thread.
+
+    A single thread leaves BLAS its own where the largest item has many rows.
+    """
     if effective_n_jobs(n_jobs) == 1:
-        return [work(item) for item in items]
-    with threadpool_limits(limits=1, user_api="blas"):
+        with blas_threads(1) if n_rows < MANY_ROWS else nullcontext():
+            return [work(item) for item in items]
+    with blas_threads(1):
         return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(item) for item in items))
+
+
+def most_rows(pairs: Iterable[Duel]) -> int:
+    """Number of rows of the largest duel."""
+    return max(len(duel.rows) for duel in pairs)

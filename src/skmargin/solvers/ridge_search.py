@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .linear_system import Machine, RidgePath, scale, spectrum_of_features, spectrum_of_kernel
-from .pairwise import Duel, duels, n_machines, over_threads, winners
+from .pairwise import Duel, duels, most_rows, n_machines, over_threads, winners
 from .progress import counted, part
 from .ridge_direct import iterate_features, iterate_kernel
 from .sources import Features, Source
@@ -84,7 +84,7 @@ def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: 
             F[:, held, columns] = scores.reshape(len(held), len(strengths), -1).transpose(1, 0, 2)
 
     pairs = duels(task.codes, task.n_classes, task.method)
-    over_threads(counted(work, len(pairs)), pairs, task.n_jobs)
+    over_threads(counted(work, len(pairs)), pairs, task.n_jobs, most_rows(pairs))
     return _accuracy(F, task)
 
 
@@ -115,8 +115,9 @@ def iterated_accuracy(source: Source, task: Task, strengths: np.ndarray, tol: fl
             solution = scale(solution) if task.machine.normalised else solution
             F[number, held, duel.columns] = source.scores(held, rows, solution.coef) + solution.intercept
 
-    jobs = [(duel, fold) for duel in duels(task.codes, task.n_classes, task.method) for fold in task.folds]
-    over_threads(counted(work, len(jobs)), jobs, task.n_jobs)
+    pairs = duels(task.codes, task.n_classes, task.method)
+    jobs = [(duel, fold) for duel in pairs for fold in task.folds]
+    over_threads(counted(work, len(jobs)), jobs, task.n_jobs, most_rows(pairs))
     return _accuracy(F, task)
 
 
