@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import ParameterGrid, check_cv
@@ -248,7 +248,8 @@ class MarginSearchCV(BaseSearchCV):
             if context is not None:
                 context.call_on_fit_task_begin(**about)
             start = time.perf_counter()
-            best.fit(X, y, **fit_params)
+            with parallel_config("threading", n_jobs=effective_n_jobs(self.n_jobs)):  # for what the estimator can share
+                best.fit(X, y, **fit_params)
             self.refit_time_ = time.perf_counter() - start
         self.best_estimator_ = best
         if hasattr(best, "feature_names_in_"):
