@@ -4,7 +4,8 @@
 
 ``cs``   : `MarginSearchCV` of `CrammerSingerSVC` against `GridSearchCV` of ``LinearSVC(multi_class="crammer_singer")``,
            both without intercept, C = 2^0 .. 2^20 in steps of 4, 5 folds, refit
-``uldm`` : `MarginSearchCV` of `ULDMClassifier` against `GridSearchCV` of the same, 8 strengths, 3 widths, 5 folds
+``uldm`` : `MarginSearchCV` of `ULDMClassifier` against `GridSearchCV` of the same, alpha = 1e-12 .. 1e-2 in as many
+           steps, 3 widths, 5 folds, refit
 
 Both sides use all processors (threads here, processes there) and take turns.  Read the ratios.  With ``--limit`` the
 grid search of scikit-learn is stopped after so many seconds, and its ratio is a lower bound (">").  Where even that
@@ -33,7 +34,6 @@ from benchmarks.limited import limited
 from skmargin import CrammerSingerSVC, ULDMClassifier
 from skmargin.model_selection import MarginSearchCV
 
-ALPHAS = [1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.1]
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 
 
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--sets", nargs="*", default=["satimage", "usps", "sector"])
     parser.add_argument("--jobs", nargs="*", choices=["cs", "uldm"], default=["cs", "uldm"])
-    parser.add_argument("--steps", type=int, default=11, help="values of C: 2^0, 2^2, ...")
+    parser.add_argument("--steps", type=int, default=11, help="values of C, 2^0, 2^2, ..., and of alpha")
     parser.add_argument("--rows", type=int, default=None, help="only so many rows")
     parser.add_argument(
         "--fits", type=float, default=None, help="seconds that each of a few fits of the rival may take"
@@ -104,7 +104,8 @@ def main() -> None:
             else:
                 race_fits(name, "cs", ours, rival, grid["C"], X, y, arguments.fits)
         if "uldm" in arguments.jobs and isinstance(X, np.ndarray):
-            grid = {"alpha": ALPHAS, "gamma": (np.array([1.0, 10.0, 50.0]) / X.shape[1]).tolist()}
+            alphas = np.logspace(-12, -2, arguments.steps).tolist()
+            grid = {"alpha": alphas, "gamma": (np.array([1.0, 10.0, 50.0]) / X.shape[1]).tolist()}
             race(
                 name,
                 "uldm",
