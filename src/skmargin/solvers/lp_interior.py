@@ -25,6 +25,8 @@ from scipy import linalg
 
 from skmargin._core import checkpoint
 
+from .progress import tell_gap
+
 SHORTEST = 1e-8  # a step below this is no progress
 VANISHED = 1e-30  # sum of a s, relative to the objective, at which only rounding is left to iterate on
 
@@ -113,6 +115,7 @@ def solve_interior(
         mu = float((a * s).mean())
         objective = half_square(W[:, :d], p) + float(cap @ (F + rival - (F * own).sum(axis=1)[:, None]).max(axis=1))
         dual = float((a * rival).sum()) - half_square(V[:, :d], q)
+        tell_gap(abs(objective - dual) / max(objective, 1e-300), tol)
         unbalanced = float(np.abs(V[:, d:]).max()) if fit_intercept else 0.0
         if abs(objective - dual) <= tol * objective and unbalanced <= tol * scale * float(cap.sum()) / k:
             break
