@@ -40,15 +40,26 @@ def _laplacian(S: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return L.astype(dtype, copy=False)
 
 
+def _centred(W: np.ndarray) -> np.ndarray:
+    return W - W.mean(axis=1, keepdims=True)
+
+
+def _square_sum(V: np.ndarray) -> float:
+    return float(np.einsum("ij,ij->i", V, V).sum(dtype=np.float64))
+
+
 class PairwisePower:
-    """``alpha sum_{j<l} ||w_j - w_l||^p``, smoothed by ``tau`` near zero distance."""
+    """``alpha sum_{j<l} ||w_j - w_l||^p``, smoothed by ``tau`` near zero distance.
+
+    With ``p = 2`` it is ``alpha k ||V||^2``, V the vectors less their mean: no Gram matrix is needed.
+    """
 
     def __init__(self, alpha: float, p: float, tau: float = 0.0) -> None:
         self.alpha, self.p, self.tau = alpha, p, tau
 
     def _squared(self, W: np.ndarray) -> np.ndarray:
         """``D2 + tau^2`` in float64, from centred vectors: close vectors far from the origin keep their digits."""
-        V = W - W.mean(axis=1, keepdims=True)
+        V = _centred(W)
         D2 = np.maximum(_differences((V.T @ V).astype(np.float64, copy=False)), 0.0)
         return D2 + self.tau**2
 
@@ -58,9 +69,14 @@ class PairwisePower:
         return 0.5 * self.alpha * float(terms.sum())
 
     def value(self, W: np.ndarray) -> float:
+        if self.p == 2:
+            return self.alpha * W.shape[1] * _square_sum(_centred(W))
         return self._value(self._squared(W))
 
     def value_gradient(self, W: np.ndarray) -> tuple[float, np.ndarray]:
+        if self.p == 2:
+            scale, V = self.alpha * W.shape[1], _centred(W)
+            return scale * _square_sum(V), W.dtype.type(2 * scale) * V
         D2 = self._squared(W)
         S = self.alpha * self.p * _power(D2, self.p / 2 - 1)
         return self._value(D2), W @ _laplacian(S, W.dtype)
@@ -100,10 +116,12 @@ class PairwisePower:
         evenly, ``(r_j - r_l) / k``; the lengths come from the Gram matrices of ``W`` and ``r``.
         """
         k = W.shape[1]
+        if self.p == 2:  # all of Z spread evenly is best, and only the sum of the squares counts
+            return np.array([np.sqrt(_square_sum(Z) / k)])
         W = W.astype(np.float64, copy=False)
         D2 = self._squared(W)
         S = self.alpha * self.p * _power(D2, self.p / 2 - 1)
-        V = W - W.mean(axis=1, keepdims=True)
+        V = _centred(W)
         r = Z - V @ _laplacian(S, V.dtype)
         u2 = S**2 * (D2 - self.tau**2) + 2 / k * S * _differences(V.T @ r) + _differences(r.T @ r) / k**2
         return np.sqrt(np.maximum(u2[np.triu_indices(k, 1)], 0.0))

@@ -150,7 +150,8 @@ class _Run:
             for step, (point, _) in enumerate(method(stage, start)):
                 self.n_iter += step > 0
                 self.n_lbfgs += method is lbfgs
-                if step % every and self.n_iter < self.max_iter:
+                cold = step == 0 and not theta.any()  # nothing is known at zero
+                if (step % every or cold) and self.n_iter < self.max_iter:
                     continue
                 certificate, *own = stage.certificates(point, *((target,) if exact else (target, stage)))
                 certificate.dual = dual = max(dual, certificate.dual)
