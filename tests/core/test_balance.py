@@ -7,8 +7,10 @@ import pytest
 from skmargin._core import _ext
 
 
-def balance(alpha, y, cap, loss="max", K=1):
-    _ext.kernel_balance(alpha, y, cap, (loss, K, 0.0, 0.0, np.zeros(0, np.int32)))
+def balance(alpha, y, cap, loss="max", K=1, F=None):
+    F = np.zeros(alpha.T.shape) if F is None else F
+    named = loss, K, 0.0, 0.0, np.zeros(0, np.int32)
+    _ext.kernel_balance(F, alpha, y, cap, np.zeros(alpha.shape[1]), named)
 
 
 def coefficients(alpha, y):
@@ -62,6 +64,25 @@ def test_free_duals_pay_for_those_at_their_bounds():
     balance(alpha, y, np.ones(50))
     np.testing.assert_array_equal(alpha[:10, 1], 1)
     np.testing.assert_allclose(alpha[10:, 0], 0.25)
+
+
+@pytest.mark.parametrize("loss", ["max", "sum", "top"])
+def test_samples_near_their_margins_pay_first(loss):
+    """Class 0 sends one unit too many: the sample whose margin is nearly kept gives it back, not the other."""
+    y = np.array([0, 0, 1], dtype=np.int32)
+    alpha = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    F = np.array([[0.0, 0.96, 0.0], [0.0, 0.0, 0.0]])
+    balance(alpha, y, np.ones(3), loss, F=F)
+    np.testing.assert_array_equal(alpha[:, :], [[0, 1], [0, 0], [1, 0]])
+
+
+def test_samples_just_outside_their_margins_take_what_is_missing():
+    """Class 1 sends back too little although one of its samples nearly violates its margin: this one does."""
+    y = np.array([0, 1, 1], dtype=np.int32)
+    alpha = np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+    F = np.array([[0.0, 0.0, 0.0], [0.0, 1.05, 3.0]])
+    balance(alpha, y, np.ones(3), F=F)
+    np.testing.assert_array_equal(alpha, [[0, 1], [1, 0], [0, 0]])
 
 
 def test_loses_little_where_nothing_is_free(k=6, n=60):

@@ -72,6 +72,21 @@ def test_intercepts_of_rare_classes_reach_the_optimum(machine, C):
     assert clf.intercept_.sum() == pytest.approx(0, abs=1e-9)
 
 
+@machines
+@pytest.mark.parametrize("C", [0.001, 0.1])
+def test_many_rows_with_few_features_reach_the_optimum(machine, C):
+    """Intercepts come from some of the rows first, also where a class has only one."""
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1, 2], [60, 20, 5])
+    X = 0.5 * rng.normal(size=(3, 3))[y] + rng.normal(size=(len(y), 3))
+    for copies in (np.full(len(y), 30), np.where(np.arange(len(y)) < 84, 30, 1)):
+        weight = np.repeat(1 / copies, copies)
+        clf = clone(machine).set_params(C=30 * C, tol=1e-7)
+        clf.fit(np.repeat(X, copies, axis=0), np.repeat(y, copies), weight)
+        assert clf.objective_ == pytest.approx(optimum(machine, X, y, 30 * C), rel=1e-6)
+        assert 0 <= clf.dual_gap_ <= 1e-7
+
+
 def test_labels_that_may_be_no_classes():
     X = np.random.default_rng(0).normal(size=(30, 3))
     with pytest.raises(ValueError, match="Unknown label type"):

@@ -7,7 +7,8 @@
 //     alpha_il larger                      moves excess from l to y_i
 //     alpha_il smaller, alpha_im larger    moves excess from m to l
 // first by duals that are strictly inside their bounds, where the dual objective is flat (losses.hpp, `play`), each by
-// the same share of its play; then, what is left, by taking away flow, which every loss allows.
+// the same share of its play; then by those of samples near their margins as well, which costs next to nothing; then,
+// what is left, by taking away flow, which every loss allows.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -75,18 +76,22 @@ inline std::vector<double> move_excess(const std::vector<double>& capacity, std:
     return left;
 }
 
-// Makes duals a circulation that the loss allows.  `each(visit)` calls visit(i, own class, rivals, duals, how many) for
-// every sample; the duals are changed in place.
-template <class Loss, class Each>
-void balance(int32_t k, const Loss& loss, Each&& each) {
+constexpr double widest = 0.1;  // part of a margin within which a sample is near it
+
+// Makes the duals of n samples a circulation that the loss allows.  `with(i, visit)` calls visit(own class, rivals,
+// duals, how many) for sample i; the duals are changed in place.  `slope(i, j)` is that of the dual objective in the
+// j-th of them.
+template <class Loss, class With, class Slope>
+void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope) {
     const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
-    std::vector<double> capacity(static_cast<size_t>(k) * k), excess(k), down, up;
+    std::vector<double> capacity(static_cast<size_t>(k) * k), excess(k), used, down(k), up(k), changed(k);
     std::vector<int32_t> inside;
+    std::vector<uint8_t> near(k);
+    double width = widest;
     // Calls change(from, to, room, j, l): dual j may fall (j >= 0) and dual l may grow (l >= 0) by `room`.
     const auto plays = [&](int64_t i, int32_t own, const int32_t* cls, const double* alpha, int32_t m, auto change) {
-        down.resize(m);
-        up.resize(m);
-        if (loss.play(i, alpha, m, down.data(), up.data())) {
+        for (int32_t j = 0; j < m; ++j) near[j] = std::abs(slope(i, j)) < width;
+        if (loss.play(i, alpha, m, near.data(), down.data(), up.data())) {
             for (int32_t j = 0; j < m; ++j) {
                 if (down[j] > 0) change(own, cls[j], down[j], j, -1);
                 if (up[j] > 0) change(cls[j], own, up[j], -1, j);
@@ -94,43 +99,74 @@ void balance(int32_t k, const Loss& loss, Each&& each) {
             return;
         }
         inside.clear();
-        for (int32_t j = 0; j < m; ++j)
+        bool fall = true;
+        for (int32_t j = 0; j < m; ++j) {
+            fall = fall && (alpha[j] == 0 || near[j]);
             if (down[j] > 0) inside.push_back(j);
+        }
         const size_t count = inside.size();
-        for (size_t a = 0; a < count && count > 1; ++a) {  // each with its neighbours: half of the room for each
+        for (size_t a = 0; a < count && fall; ++a) change(own, cls[inside[a]], down[inside[a]], inside[a], -1);
+        for (size_t a = 0; a < count && count > 1 && !fall;
+             ++a) {  // each with its neighbours: half of the room for each
             const int32_t j = inside[a], l = inside[(a + 1) % count];
             change(cls[l], cls[j], 0.5 * std::min(down[j], up[l]), j, l);
             change(cls[j], cls[l], 0.5 * std::min(down[l], up[j]), l, j);
         }
     };
-    each([&](int64_t i, int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
-        for (int32_t j = 0; j < m; ++j) excess[own] += alpha[j], excess[cls[j]] -= alpha[j];
-        plays(i, own, cls, alpha, m,
-              [&](int32_t from, int32_t to, double room, int32_t, int32_t) { capacity[arc(from, to)] += room; });
-    });
-    std::vector<double> used = move_excess(capacity, excess), changed;
-    each([&](int64_t i, int32_t own, const int32_t* cls, double* alpha, int32_t m) {
-        changed.assign(alpha, alpha + m);
-        plays(i, own, cls, alpha, m, [&](int32_t from, int32_t to, double room, int32_t j, int32_t l) {
-            const double amount = used[arc(from, to)] * room;
-            if (j >= 0) changed[j] -= amount;
-            if (l >= 0) changed[l] += amount;
-        });
-        std::copy(changed.begin(), changed.end(), alpha);
-    });
-    std::fill(capacity.begin(), capacity.end(), 0.0);
-    std::fill(excess.begin(), excess.end(), 0.0);
-    const auto flow = [&](int32_t own, int32_t l, double alpha) { return alpha > 0 ? arc(own, l) : arc(l, own); };
-    each([&](int64_t, int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
+    double total = 0;
+    const auto count = [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
         for (int32_t j = 0; j < m; ++j) {
             excess[own] += alpha[j], excess[cls[j]] -= alpha[j];
-            capacity[flow(own, cls[j], alpha[j])] += std::abs(alpha[j]);
+            total += std::abs(alpha[j]);
         }
-    });
+    };
+    const auto balanced = [&] {
+        return std::all_of(excess.begin(), excess.end(), [&](double e) { return std::abs(e) <= 1e-15 * total; });
+    };
+    std::vector<int64_t> players;
+    for (int64_t i = 0; i < n; ++i)
+        with(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
+            count(own, cls, alpha, m);
+            bool any = false;
+            plays(i, own, cls, alpha, m, [&](int32_t, int32_t, double, int32_t, int32_t) { any = true; });
+            if (any) players.push_back(i);
+        });
+    for (const double part : {0.0, 0.1, 1.0}) {
+        if (balanced()) break;
+        width = part * widest;
+        std::fill(capacity.begin(), capacity.end(), 0.0);
+        for (const int64_t i : players)
+            with(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
+                plays(i, own, cls, alpha, m, [&](int32_t from, int32_t to, double room, int32_t, int32_t) {
+                    capacity[arc(from, to)] += room;
+                });
+            });
+        used = move_excess(capacity, excess);
+        for (const int64_t i : players)
+            with(i, [&](int32_t own, const int32_t* cls, double* alpha, int32_t m) {
+                std::copy(alpha, alpha + m, changed.begin());
+                plays(i, own, cls, alpha, m, [&](int32_t from, int32_t to, double room, int32_t j, int32_t l) {
+                    const double amount = used[arc(from, to)] * room;
+                    if (j >= 0) changed[j] -= amount;
+                    if (l >= 0) changed[l] += amount;
+                });
+                std::copy(changed.begin(), changed.begin() + m, alpha);
+            });
+    }
+    const auto flow = [&](int32_t own, int32_t l, double alpha) { return alpha > 0 ? arc(own, l) : arc(l, own); };
+    std::fill(capacity.begin(), capacity.end(), 0.0);
+    std::fill(excess.begin(), excess.end(), 0.0);
+    for (int64_t i = 0; i < n; ++i)
+        with(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
+            count(own, cls, alpha, m);
+            for (int32_t j = 0; j < m; ++j) capacity[flow(own, cls[j], alpha[j])] += std::abs(alpha[j]);
+        });
+    if (balanced()) return;
     used = move_excess(capacity, excess);
-    each([&](int64_t, int32_t own, const int32_t* cls, double* alpha, int32_t m) {
-        for (int32_t j = 0; j < m; ++j) alpha[j] *= 1 - used[flow(own, cls[j], alpha[j])];
-    });
+    for (int64_t i = 0; i < n; ++i)
+        with(i, [&](int32_t own, const int32_t* cls, double* alpha, int32_t m) {
+            for (int32_t j = 0; j < m; ++j) alpha[j] *= 1 - used[flow(own, cls[j], alpha[j])];
+        });
 }
 
 }  // namespace skm

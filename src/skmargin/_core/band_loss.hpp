@@ -108,7 +108,7 @@ class BandLoss {
     }
 
     // There are no bounds: all that keeps its sign.
-    static bool play(int64_t, const double* alpha, int32_t m, double* down, double* up) {
+    static bool play(int64_t, const double* alpha, int32_t m, const uint8_t*, double* down, double* up) {
         for (int32_t j = 0; j < m; ++j) down[j] = up[j] = std::abs(alpha[j]);
         return true;
     }

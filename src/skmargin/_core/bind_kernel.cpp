@@ -117,6 +117,16 @@ void gather(Matrix<const T> store, Vector<const int64_t> slot, Vector<const int6
                        static_cast<int64_t>(out.shape(1)), poll);
 }
 
+template <class T>
+void balance(Matrix<T> F, Matrix<double> alpha, Vector<const int32_t> y, Vector<const double> cap,
+             Vector<const double> shift, const LossName& loss) {
+    const auto samples = view(F, alpha, y, cap);
+    require(shift.shape(0) == F.shape(0), "shift does not fit F");
+    nb::gil_scoped_release unlocked;
+    with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(),
+              [&](const auto& l) { skm::kernel_balance(samples, l, shift.data()); });
+}
+
 // Inner products to values of the RBF kernel, in place.
 template <class T>
 void rbf(Matrix<T> rows, Vector<const T> row_norms, Vector<const T> column_norms, double gamma) {
@@ -138,25 +148,16 @@ void bind_type(nb::module_& m) {
     m.def("kernel_inner", inner<T>, "gram"_a.noconvert(), "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a,
           "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a, "longer"_a, "saved"_a, "norm"_a, "target"_a,
           "max_passes"_a, "seed"_a, "loss"_a);
+    m.def("kernel_balance", balance<T>, "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a, "shift"_a, "loss"_a);
     m.def("kernel_add", add<T>, "F"_a.noconvert(), "store"_a.noconvert(), "slot"_a, "coef"_a);
     m.def("kernel_gather", gather<T>, "store"_a.noconvert(), "slot"_a, "column"_a, "out"_a.noconvert());
     m.def("kernel_rbf", rbf<T>, "rows"_a.noconvert(), "row_norms"_a.noconvert(), "column_norms"_a.noconvert(),
           "gamma"_a);
 }
 
-void balance(Matrix<double> alpha, Vector<const int32_t> y, Vector<const double> cap, const LossName& loss) {
-    require(y.shape(0) == alpha.shape(0) && cap.shape(0) == alpha.shape(0), "y or cap does not fit alpha");
-    nb::gil_scoped_release unlocked;
-    with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(), [&](const auto& l) {
-        skm::kernel_balance(alpha.data(), y.data(), static_cast<int64_t>(alpha.shape(0)),
-                            static_cast<int32_t>(alpha.shape(1)), l);
-    });
-}
-
 }  // namespace
 
 void bind_kernel(nb::module_& m) {
-    m.def("kernel_balance", balance, "alpha"_a.noconvert(), "y"_a, "cap"_a, "loss"_a);
     bind_type<float>(m);
     bind_type<double>(m);
 }

@@ -143,12 +143,15 @@ KernelSums kernel_gaps(const KernelSamples<T>& samples, const Loss& loss, const 
 }
 
 // Turns the duals into a circulation between the classes, sum_i c_il = 0 (balance.hpp).
-template <class Loss>
-void kernel_balance(double* alpha, const int32_t* y, int64_t n, int32_t k, const Loss& loss) {
+template <class T, class Loss>
+void kernel_balance(const KernelSamples<T>& samples, const Loss& loss, const double* shift) {
+    const int32_t k = samples.k;
     std::vector<int32_t> all(k);
     std::iota(all.begin(), all.end(), 0);
-    balance(k, loss, [&](auto visit) {
-        for (int64_t i = 0; i < n; ++i) visit(i, y[i], all.data(), alpha + i * k, k);
+    const auto with = [&](int64_t i, auto visit) { visit(samples.y[i], all.data(), samples.alpha + i * k, k); };
+    const auto score = [&](int64_t i, int32_t l) { return samples.F[l * samples.ld + i] + shift[l]; };
+    balance(k, samples.n, loss, with, [&](int64_t i, int32_t l) {
+        return l == samples.y[i] ? infinity : 1 - score(i, samples.y[i]) + score(i, l);
     });
 }
 

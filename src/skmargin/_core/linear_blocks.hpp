@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "balance.hpp"
@@ -77,7 +78,7 @@ class BlockAscent {
     void rebuild_model() {
         model.clear();
         for (int64_t i = 0; i < n; ++i)
-            if (duals[i].size > 0) add_sample(model, i, duals[i].alpha);
+            if (duals[i].size > 0) add_sample(model, i, duals[i]);
         if (geo.shifted()) model.shift_base(b_);
         measure(model);
     }
@@ -123,6 +124,7 @@ class BlockAscent {
         rests_.wake();
         check_work_ = -work_;
         measure(model);
+        outside_.clear();
         for (int64_t i = 0; i < n; ++i) {
             geo.rows.prefetch(i + 1 < n ? i + 1 : i);
             model.scores_all(i, f_.data());
@@ -237,22 +239,21 @@ class BlockAscent {
     }
 
     // Adds sample i with the given duals of its rivals to a model.
-    void add_sample(Model& to, int64_t i, const double* alpha) {
-        const int32_t m = coefficients(i, alpha);
+    void add_sample(Model& to, int64_t i, const Duals::Row& r) {
+        const int32_t m = coefficients(i, r);
         to.add(i, moved_.data(), m, step_.data());
         spend(geo.rows.cost(i) * m);
     }
 
     // The coefficients themselves, in moved_ and step_; returns how many.
-    int32_t coefficients(int64_t i, const double* alpha) {
-        const Duals::Row& r = duals[i];
+    int32_t coefficients(int64_t i, const Duals::Row& r) {
         int32_t m = 0;
         double S = 0;
         for (int32_t j = 0; j < r.size; ++j) {
-            if (alpha[j] == 0) continue;
-            S += alpha[j];
+            if (r.alpha[j] == 0) continue;
+            S += r.alpha[j];
             moved_[m] = r.cls[j];
-            step_[m++] = -alpha[j];
+            step_[m++] = -r.alpha[j];
         }
         moved_[m] = y[i];
         step_[m++] = S;
@@ -261,17 +262,18 @@ class BlockAscent {
 
     // Squared norms of the class vectors, v_l'v_l = sum_i c_il v_l'x_i, where the norm weighs the classes
     // (lp_blocks.hpp).
-    void measure(Model& model) {
-        measure(model, [this](int64_t i) { return duals[i].alpha; });
+    void measure(Model& of) {
+        measure(of, [this](int64_t i) { return duals[i]; });
     }
-    template <class Alpha>
-    void measure(Model& of, Alpha alpha) {
+    template <class Row>
+    void measure(Model& of, Row row) {
         if constexpr (Model::weighted) {
             double* squares = of.squares();
             std::fill(squares, squares + k, 0.0);
             for (int64_t i = 0; i < n; ++i) {
-                if (duals[i].size == 0) continue;
-                const int32_t m = coefficients(i, alpha(i));
+                const Duals::Row r = row(i);
+                if (r.size == 0) continue;
+                const int32_t m = coefficients(i, r);
                 of.products(i, moved_.data(), m, f_.data());
                 spend(geo.rows.cost(i) * m);
                 for (int32_t j = 0; j < m; ++j) squares[moved_[j]] += step_[j] * f_[j];
@@ -390,10 +392,25 @@ class BlockAscent {
         return m;
     }
 
+    int32_t place_of(double score) const {
+        return static_cast<int32_t>(std::find(f_.begin(), f_.begin() + k, score) - f_.begin());
+    }
+
     // New list of sample i from its scores f_ for all classes; value of the loss, alpha'd; returns its gap.
     double relist(int64_t i, double& value, double& inner) {
         Duals::Row& r = duals[i];
         const int32_t own = y[i];
+        if constexpr (stretches)  // most samples, in the end: beyond their margins, and no duals
+            if (r.size == 0) {
+                const double f = std::exchange(f_[own], -infinity), largest = largest_of(f_.data(), k);
+                f_[own] = f;
+                if (f - largest > 1) {
+                    if (geo.intercept() && f - largest < 1 + widest)
+                        outside_.push_back({i, place_of(largest), 1 - f + largest});
+                    r.active = 0;
+                    return value = inner = 0;
+                }
+            }
         int32_t rivals = 0;
         for (int32_t l = 0; l < k; ++l) old_[l] = 0;
         for (int32_t j = 0; j < r.size; ++j) old_[r.cls[j]] = r.alpha[j];
@@ -429,11 +446,14 @@ class BlockAscent {
                 cut = new_[most_new];
             }
         }
-        int32_t active = 0, parked = 0;
-        int32_t entered = 0;
+        int32_t active = 0, parked = 0, entered = 0, closest = -1;
+        double nearest = 1 + widest;
         for (int32_t j = 0; j < rivals; ++j) {
             const bool idle = loss.idle(bounds, i, cls_[j], d_[j], old_[j], 0.0);
-            if (idle && old_[j] == 0) continue;
+            if (idle && old_[j] == 0) {
+                if (d_[j] < nearest) nearest = d_[j], closest = cls_[j];
+                continue;
+            }
             if (j >= led && old_[j] == 0) {
                 if (d_[j] > cut || (d_[j] == cut && entered >= most_new)) continue;
                 ++entered;
@@ -458,29 +478,48 @@ class BlockAscent {
         std::copy(moved_.begin(), moved_.begin() + parked, cls_.begin() + active);
         std::copy(step_.begin(), step_.begin() + parked, new_.begin() + active);
         duals.assign(i, cls_.data(), new_.data(), active + parked, active);
+        if (geo.intercept() && closest >= 0) outside_.push_back({i, closest, 1 - nearest});
         return gap;
     }
 
     // Dual value at a circulation near the duals (balance.hpp).
     double feasible_dual() {
         std::vector<int64_t> start(n + 1, 0);
-        for (int64_t i = 0; i < n; ++i) start[i + 1] = start[i] + duals[i].size;
-        std::vector<double> alpha(start[n]);
-        for (int64_t i = 0; i < n; ++i)
-            std::copy(duals[i].alpha, duals[i].alpha + duals[i].size, alpha.begin() + start[i]);
-        balance(k, loss, [&](auto visit) {
-            for (int64_t i = 0; i < n; ++i) visit(i, y[i], duals[i].cls, alpha.data() + start[i], duals[i].size);
-        });
-        Model balanced(geo);
-        double value = 0;
+        for (const Outside& o : outside_) ++start[o.sample + 1];
+        for (int64_t i = 0; i < n; ++i) start[i + 1] += start[i] + duals[i].size;
+        std::vector<int32_t> cls(start[n]);
+        std::vector<double> alpha(start[n]), slope(start[n]);
         for (int64_t i = 0; i < n; ++i) {
-            if (duals[i].size == 0) continue;
-            value += loss.dual(i, alpha.data() + start[i], duals[i].size);
-            add_sample(balanced, i, alpha.data() + start[i]);
+            const Duals::Row& r = duals[i];
+            if (r.size == 0) continue;
+            std::copy(r.cls, r.cls + r.size, &cls[start[i]]);
+            std::copy(r.alpha, r.alpha + r.size, &alpha[start[i]]);
+            cls_[0] = y[i];
+            std::copy(r.cls, r.cls + r.size, cls_.begin() + 1);
+            model.scores(i, cls_.data(), r.size + 1, f_.data());
+            spend(geo.rows.cost(i) * (r.size + 1));
+            for (int32_t j = 0; j < r.size; ++j) slope[start[i] + j] = 1 - f_[0] + f_[j + 1];
         }
-        measure(balanced, [&](int64_t i) { return alpha.data() + start[i]; });
-        if constexpr (Model::weighted) return value - balanced.conjugate();
-        else return value - 0.5 * balanced.squared_norm();
+        for (const Outside& o : outside_)
+            cls[start[o.sample + 1] - 1] = o.rival, slope[start[o.sample + 1] - 1] = o.slope;
+        const auto row = [&](int64_t i) {
+            const auto size = static_cast<int32_t>(start[i + 1] - start[i]);
+            return Duals::Row{alpha.data() + start[i], cls.data() + start[i], size};
+        };
+        const auto with = [&](int64_t i, auto visit) {
+            if (const Duals::Row r = row(i); r.size > 0) visit(y[i], r.cls, r.alpha, r.size);
+        };
+        balance(k, n, loss, with, [&](int64_t i, int32_t j) { return slope[start[i] + j]; });
+        Model feasible(geo);
+        double value = 0;
+        for (int64_t i = 0; i < n; ++i)
+            if (const Duals::Row r = row(i); std::any_of(r.alpha, r.alpha + r.size, [](double a) { return a != 0; })) {
+                value += loss.dual(i, r.alpha, r.size);
+                add_sample(feasible, i, r);
+            }
+        measure(feasible, row);
+        if constexpr (Model::weighted) return value - feasible.conjugate();
+        else return value - 0.5 * feasible.squared_norm();
     }
 
     // At the start all norms are zero: weigh the classes alike, as if each had the norm that one sample can give it.
@@ -505,6 +544,13 @@ class BlockAscent {
     double penalty_ = 0, dual_ = 0, stretch_ = 1;           // of the last check
     double lengths_[trials] = {}, stretched_[trials] = {};  // stretches that a check tries, and the sum of the losses
     double saved_ = 0;                                      // loss that the stretch saved in this pass
+    // Rivals that just do not come too close, the closest of each sample: what they might hold can balance the duals.
+    struct Outside {
+        int64_t sample;
+        int32_t rival;
+        double slope;
+    };
+    std::vector<Outside> outside_;
     Multipliers multipliers_;
     Rests rests_;
     double floor_ = 1e-6;  // least norm of a class vector that the weights see, relative to the largest

@@ -13,7 +13,7 @@
 //     bounds(i, d, alpha, m), idle(...)   which rivals cannot move now (shrinking)
 //     stuck(i, d, alpha, m)               true if no rival of the list can move
 //     room(i)                             scale of the duals: a step of this size is the largest possible
-//     play(i, alpha, m, down, up)         how far duals strictly inside their bounds may move (balance.hpp)
+//     play(i, alpha, m, near, down, up)   how far duals strictly inside their bounds, or near, may move (balance.hpp)
 //     at_vertex(i, alpha, m)              true if no rival is strictly inside its bounds
 //     leader(i)                           a rival that must stand first in its list; -1: any order will do
 // and for the Newton gear:
@@ -250,18 +250,19 @@ class HingeLoss {
 
     // True: the duals may move by themselves, down and up so far in all.  False: the sum is used up, they can only
     // trade.
-    bool play(int64_t i, const double* alpha, int32_t m, double* down, double* up) const {
+    bool play(int64_t i, const double* alpha, int32_t m, const uint8_t* near, double* down, double* up) const {
         const double u = limit(i), U = total(i);
         double S = 0;
-        int32_t inside = 0;
+        int32_t players = 0;
         for (int32_t j = 0; j < m; ++j) {
             S += alpha[j];
-            down[j] = alpha[j] > 0 && alpha[j] < u * (1 - 1e-9) ? alpha[j] : 0;
-            inside += down[j] > 0;
+            const bool plays = near[j] || (alpha[j] > 0 && alpha[j] < u * (1 - 1e-9));
+            down[j] = plays ? alpha[j] : 0;
+            up[j] = plays ? std::max(0.0, u - alpha[j]) : 0;
+            players += plays;
         }
         const bool alone = S < U * (1 - 1e-9);
-        for (int32_t j = 0; j < m; ++j)
-            up[j] = down[j] > 0 ? std::min(u - alpha[j], alone ? (U - S) / inside : infinity) : 0;
+        for (int32_t j = 0; alone && j < m; ++j) up[j] = std::min(up[j], (U - S) / std::max(players, 1));
         return alone;
     }
 

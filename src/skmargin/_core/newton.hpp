@@ -280,12 +280,12 @@ class Newton {
     double balanced_dual() {
         std::vector<double> balanced = a_, V(k_ * D_, 0.0);
         std::vector<int32_t> rivals(m_);
-        balance(k_, loss_, [&](auto visit) {
-            for (int64_t i = 0; i < n_; ++i) {
-                for (int32_t j = 0; j < m_; ++j) rivals[j] = rival(i, j);
-                visit(i, y_[i], rivals.data(), &balanced[i * m_], m_);
-            }
-        });
+        const auto with = [&](int64_t i, auto visit) {
+            for (int32_t j = 0; j < m_; ++j) rivals[j] = rival(i, j);
+            visit(y_[i], rivals.data(), &balanced[i * m_], m_);
+        };
+        balance(k_, n_, loss_, with,
+                [&](int64_t i, int32_t j) { return 1 - F_[i * k_ + y_[i]] + F_[i * k_ + rival(i, j)]; });
         double linear = 0;
         buffer_.assign(n_ * k_, 0.0);
         for (int64_t i = 0; i < n_; ++i) {

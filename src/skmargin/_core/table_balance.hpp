@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "balance.hpp"
+#include "losses.hpp"
 
 namespace skm {
 
@@ -51,7 +52,7 @@ struct TableLoss {
     const double* cap;
     bool together;
 
-    bool play(int64_t i, const double* alpha, int32_t m, double* down, double* up) const {
+    bool play(int64_t i, const double* alpha, int32_t m, const uint8_t*, double* down, double* up) const {
         double share = 1;
         if (together) {  // the rest of the weight is the dual of the own class
             const double sum = std::accumulate(alpha, alpha + m, 0.0);
@@ -65,32 +66,34 @@ struct TableLoss {
     }
 };
 
-// Makes the duals of a table (n, k), zero in the column of the own class, a circulation.  `each` as for balance().
-template <class Each>
-void table_balance(int32_t k, const TableLoss& loss, Each&& each) {
+// Makes the duals of a table (n, k), zero in the column of the own class, a circulation.  `with` as for balance().
+template <class With>
+void table_balance(int32_t k, int64_t n, const TableLoss& loss, With&& with) {
     const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
     std::vector<double> C(static_cast<size_t>(k) * k), excess(k), room(k), same(k);
     double flow = 0;
-    each([&](int64_t i, int32_t own, const int32_t*, const double* alpha, int32_t m) {
-        loss.play(i, alpha, m, room.data(), same.data());
-        for (int32_t l = 0; l < m; ++l) {
-            excess[own] += alpha[l], excess[l] -= alpha[l], flow += alpha[l];
-            C[arc(own, l)] += room[l];
-        }
-    });
+    for (int64_t i = 0; i < n; ++i)
+        with(i, [&](int32_t own, const int32_t*, const double* alpha, int32_t m) {
+            loss.play(i, alpha, m, nullptr, room.data(), same.data());
+            for (int32_t l = 0; l < m; ++l) {
+                excess[own] += alpha[l], excess[l] -= alpha[l], flow += alpha[l];
+                C[arc(own, l)] += room[l];
+            }
+        });
     for (int32_t j = 0; j < k; ++j)
         for (int32_t l = 0; l <= j; ++l) C[arc(j, l)] = C[arc(l, j)] = j == l ? 0 : C[arc(j, l)] + C[arc(l, j)];
     const std::vector<double> x = potentials(C, excess);
     std::fill(excess.begin(), excess.end(), 0.0);
-    each([&](int64_t i, int32_t own, const int32_t*, double* alpha, int32_t m) {
-        loss.play(i, alpha, m, room.data(), same.data());
-        for (int32_t l = 0; l < m; ++l) {
-            alpha[l] -= std::clamp(x[own] - x[l], -1.0, 1.0) * room[l];
-            excess[own] += alpha[l], excess[l] -= alpha[l];
-        }
-    });
+    for (int64_t i = 0; i < n; ++i)
+        with(i, [&](int32_t own, const int32_t*, double* alpha, int32_t m) {
+            loss.play(i, alpha, m, nullptr, room.data(), same.data());
+            for (int32_t l = 0; l < m; ++l) {
+                alpha[l] -= std::clamp(x[own] - x[l], -1.0, 1.0) * room[l];
+                excess[own] += alpha[l], excess[l] -= alpha[l];
+            }
+        });
     for (const double e : excess)
-        if (std::abs(e) > 1e-13 * flow) return balance(k, loss, each);
+        if (std::abs(e) > 1e-13 * flow) return balance(k, n, loss, with, [](int64_t, int32_t) { return infinity; });
 }
 
 }  // namespace skm

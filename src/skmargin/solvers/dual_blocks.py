@@ -32,6 +32,7 @@ ROUNDING = 1e-14
 COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a point whose gap is below a tenth
 NEWTON_UNKNOWNS, NEWTON_NUMBERS = 3000, 10**8  # most that it holds: square root of its matrix, and the rest
 MANY_FEATURES, WEAK = 16, 0.01  # from so many features and so large a C on the direction of the mean is set apart
+MANY_ROWS, FEW_ROWS = 100, 32  # rows for each number of W from which on one of so many tells the intercepts well
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
 
 
@@ -97,6 +98,8 @@ def solve_linear(
             state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter, seed, verbose)
             if state.gap <= tol or state.n_iter >= max_iter:
                 return state
+        elif fit_intercept and n >= MANY_ROWS * X.shape[1] * k:
+            state = replace(state, multipliers=_first_intercepts(X, y, cap, k, mean, loss, K, seed))
 
     def ascend(state: DualState, dtype: type, goal: float, may_stall: bool, budget: float) -> tuple[DualState, float]:
         """Block passes from a state on, and what they cost."""
@@ -131,6 +134,24 @@ def solve_linear(
         if state.gap > tol and state.n_iter < max_iter:  # no gear is left: passes while they gain
             state = better(state, ascend(state, np.float64, tol, True, np.inf)[0])
     return state
+
+
+def _first_intercepts(
+    X: Any, y: np.ndarray, cap: np.ndarray, k: int, mean: np.ndarray, loss: str, K: int, seed: int
+) -> np.ndarray:
+    """Multipliers from some of the rows, with the weight that each class has.
+
+    Where one class holds most of the samples the intercepts are large, and all samples would have to be visited again
+    and again while they grow.
+    """
+    order = np.argsort(y, kind="stable")
+    size = np.bincount(y, minlength=k)
+    rows = np.sort(order[(np.arange(len(y)) - np.repeat(np.cumsum(size) - size, size)) % FEW_ROWS == 0])
+    some = y[rows]
+    scale = np.bincount(y, cap, k) / np.maximum(np.bincount(some, cap[rows], k), np.finfo(float).tiny)
+    state = solve_linear(X[rows], some, cap[rows] * scale[some], k, loss, K, tol=1e-2, seed=seed)
+    b = state.b + state.W @ mean
+    return b - b.mean()
 
 
 def better(old: DualState, new: DualState) -> DualState:

@@ -306,7 +306,7 @@ class _Work:
             return True
         before = self.alpha, self.F, self.tot, self.b
         self.alpha, self.F = self.alpha.copy(), self.F.copy()
-        _ext.kernel_balance(self.alpha, self.y, self.cap, self.loss)
+        _ext.kernel_balance(self.F, self.alpha, self.y, self.cap, self.b, self.loss)
         step = coefficients(self.alpha - before[0], self.y)
         changed = np.flatnonzero(step.any(axis=1))
         self.rows.add(self.F, changed, step[changed])
