@@ -53,7 +53,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--intercept", action="store_true", help="fits with and without the intercept instead")
     parser.add_argument("--predict", action="store_true", help="predict against the bare matrix product instead")
     parser.add_argument("--out", type=Path, help="write all rows to this CSV file")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if unknown := set(options.solvers) - set(SOLVERS):
+        parser.error(f"--solvers: {', '.join(sorted(unknown))} not among {', '.join(SOLVERS)}")
+    return options
 
 
 def main(arguments: list[str] | None = None) -> int:
