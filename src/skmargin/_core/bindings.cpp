@@ -17,6 +17,7 @@ void bind_linear(nb::module_& m);
 void bind_newton(nb::module_& m);
 void bind_lp(nb::module_& m);
 void bind_ridge(nb::module_& m);
+void bind_scores(nb::module_& m);
 void bind_svrg(nb::module_& m);
 void bind_table(nb::module_& m);
 
@@ -53,6 +54,7 @@ NB_MODULE(_ext, m) {
     bind_newton(m);
     bind_lp(m);
     bind_ridge(m);
+    bind_scores(m);
     bind_svrg(m);
     bind_table(m);
 }

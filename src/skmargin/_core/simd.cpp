@@ -156,6 +156,40 @@ void axpys(const T* x, int64_t d, T* W, int64_t ld, const int32_t* cls, int32_t 
     if (m - j == 1) axpy_group<T, 1>(x, d, w, coef + j);
 }
 
+// R rows times V vectors of classes: the accumulators hide the latency.
+template <class T, int R, int V>
+void product_tile(const T* X, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
+    constexpr int L = lanes<T>;
+    Vec<T> acc[R][V];
+    for (int r = 0; r < R; ++r)
+        for (int v = 0; v < V; ++v) acc[r][v] = Vec<T>::load(b + v * L);
+    for (int64_t j = 0; j < d; ++j) {
+        Vec<T> w[V];
+        for (int v = 0; v < V; ++v) w[v] = Vec<T>::load(W + j * ld + v * L);
+        for (int r = 0; r < R; ++r) {
+            const Vec<T> x = Vec<T>::all(X[r * d + j]);
+            for (int v = 0; v < V; ++v) acc[r][v].fma(x, w[v]);
+        }
+    }
+    for (int r = 0; r < R; ++r)
+        for (int v = 0; v < V; ++v) acc[r][v].store(out + r * ld + v * L);
+}
+
+template <class T, int R>
+void product_rows(const T* X, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
+    constexpr int L = lanes<T>;
+    int64_t l = 0;
+    for (; l + 2 * L <= ld; l += 2 * L) product_tile<T, R, 2>(X, d, W + l, ld, b + l, out + l);
+    if (l < ld) product_tile<T, R, 1>(X, d, W + l, ld, b + l, out + l);
+}
+
+template <class T>
+void products(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
+    int64_t i = 0;
+    for (; i + 4 <= rows; i += 4) product_rows<T, 4>(X + i * d, d, W, ld, b, out + i * ld);
+    for (; i < rows; ++i) product_rows<T, 1>(X + i * d, d, W, ld, b, out + i * ld);
+}
+
 // ---- exponentials ------------------------------------------------------------------------------------------------
 
 // exp(x) for x <= 0: x = n log 2 + r, |r| <= log(2)/2, a polynomial in r and the exponent set by bits.  Written with
@@ -444,7 +478,7 @@ namespace SKMARGIN_SIMD {
 template <class T>
 const Simd<T>& dense_table() {
     static const Simd<T> table{
-        SKMARGIN_TEXT(SKMARGIN_SIMD), dots<T>, dots_all<T>, axpys<T>, rbf<T>, lanes<T>, band_shifts<T>};
+        SKMARGIN_TEXT(SKMARGIN_SIMD), dots<T>, dots_all<T>, axpys<T>, products<T>, rbf<T>, lanes<T>, band_shifts<T>};
     return table;
 }
 

@@ -17,6 +17,7 @@ from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .._core import _ext
 from ..solvers.progress import listening
 
 try:
@@ -27,6 +28,7 @@ except ImportError:  # before scikit-learn 1.9
         """Nothing to support."""
 
 
+SMALL, FEW_CLASSES = 4096, 32  # numbers and vectors of a machine for which BLAS takes longer than the core
 LARGEST = 1e120  # number in X: sums and products of squares must stay finite
 STEPS = 20  # of the progress of a fit
 SECONDS = 1.0  # between two lines that say how far it is
@@ -136,7 +138,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return hasattr(self, "n_iter_")
 
     def _scores_show_nonfinite(self) -> bool:
-        """Whether NaN or infinity in a row always shows in its scores: then X needs no look of its own."""
+        """Whether NaN or infinity in a row shows in all of its scores: then X needs no look of its own."""
         return False
 
     def _check_predict(self, X: Any) -> Any:
@@ -152,13 +154,13 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _is_plain(self, X: Any) -> bool:
         """Whether `validate_data` would return the rows as they are: for a few it takes longer than their scores."""
+        rows = type(X) is np.ndarray and X.flags.c_contiguous
         return (
-            type(X) is np.ndarray
+            (rows or (sparse.issparse(X) and X.format == "csr"))
             and X.dtype in (np.float64, np.float32)
             and X.ndim == 2
             and X.shape[0] > 0
             and X.shape[1] == self.n_features_in_
-            and X.flags.c_contiguous
             and not hasattr(self, "feature_names_in_")
             and self._scores_show_nonfinite()
         )
@@ -181,11 +183,15 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             One column for each class in the order of ``classes_``; with two classes a single column, positive
             where the second class wins.
         """
-        X = self._check_predict(X)
-        scores = self._scores(X)
-        if self._scores_show_nonfinite() and not np.isfinite(scores).all():
-            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        scores = self._finite_scores(self._check_predict(X))
         return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def _finite_scores(self, X: Any) -> np.ndarray:
+        """Scores of checked rows, of which there may be some that are not finite: they are refused."""
+        scores = self._scores(X)
+        if self._scores_show_nonfinite() and not np.isfinite(scores[:, 0]).all():
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        return scores
 
     def predict(self, X: Any) -> np.ndarray:
         """Class with the largest score.
@@ -200,13 +206,13 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             One of ``classes_`` for each row.
         """
-        winners = self._winners(X)
+        winners = self._winners(self._check_predict(X))
         return self.classes_[winners]
 
     def _winners(self, X: Any) -> np.ndarray:
-        """Position of the predicted class of each row in ``classes_``."""
-        scores = self.decision_function(X)
-        return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        """Position of the predicted class of each checked row in ``classes_``."""
+        scores = self._finite_scores(X)
+        return (scores[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else scores.argmax(axis=1)
 
     def _warn_not_converged(self, reached: float, quantity: str = "relative duality gap") -> None:
         stuck = self.n_iter_ < self.max_iter
@@ -283,8 +289,8 @@ def canonical_csr(X: Any) -> Any:
     return X
 
 
-class LinearScores:
-    """Scores of a linear machine: ``coef_`` is one row a class (a single row for two classes)."""
+class LinearScores(MarginClassifier):
+    """Base of the machines that may be linear: ``coef_`` is one row a class (a single row for two classes)."""
 
     coef_: np.ndarray
     intercept_: np.ndarray
@@ -300,6 +306,22 @@ class LinearScores:
         return True  # a product with NaN or infinity is not finite, whatever the coefficient
 
     def _scores(self, X: Any) -> np.ndarray:
+        if self._is_small(X):
+            return _ext.linear_scores(X, np.ascontiguousarray(self.coef_.T), self.intercept_)
         scores = X @ self.coef_.T
-        scores += self.intercept_
+        if self.intercept_.any():
+            scores += self.intercept_
         return scores
+
+    def _winners(self, X: Any) -> np.ndarray:
+        if not (self._scores_show_nonfinite() and self._is_small(X)):
+            return super()._winners(X)
+        winners, finite = _ext.linear_winners(X, np.ascontiguousarray(self.coef_.T), self.intercept_)
+        if not finite:
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        return winners
+
+    def _is_small(self, X: Any) -> bool:
+        """Whether the core computes scores faster than BLAS would."""
+        small = self.coef_.size <= SMALL and len(self.coef_) <= FEW_CLASSES
+        return small and isinstance(X, np.ndarray) and X.dtype == self.coef_.dtype == self.intercept_.dtype

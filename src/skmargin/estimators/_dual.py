@@ -16,7 +16,7 @@ from ..kernels.gram import KERNELS, resolve_gamma
 from ..solvers.dual_blocks import TINY, DualState, solve_linear
 from ..solvers.kernel_blocks import KernelState, solve_kernel
 from ..solvers.kernel_factor import can_factor, solve_factor
-from ._base import LinearScores, MarginClassifier, Problem, fitting
+from ._base import LinearScores, Problem, fitting
 
 PATIENCE = 1000  # passes over working sets after which a small kernel matrix is factored
 
@@ -33,7 +33,7 @@ class Before(NamedTuple):
         return isinstance(self.solution, kind) and np.array_equal(self.y, problem.y)
 
 
-class DualMachine(LinearScores, MarginClassifier):
+class DualMachine(LinearScores):
     """A convex machine that is solved in the dual; a subclass names its loss."""
 
     _model_state = ("_gamma",)
@@ -221,11 +221,11 @@ class DualMachine(LinearScores, MarginClassifier):
         )
 
     def _winners(self, X: Any) -> np.ndarray:
-        if isinstance(self.kernel, str) and self.kernel == "rbf":
-            X = self._check_predict(X)
-            if X.dtype == np.float64 and not sparse.issparse(X) and not sparse.issparse(self.support_vectors_):
-                return kernel_winners(X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma)
-        return super()._winners(X)
+        if not (isinstance(self.kernel, str) and self.kernel == "rbf") or X.dtype != np.float64:
+            return super()._winners(X)
+        if sparse.issparse(X) or sparse.issparse(self.support_vectors_):
+            return super()._winners(X)
+        return kernel_winners(X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

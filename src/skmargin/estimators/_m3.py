@@ -25,12 +25,12 @@ from ..solvers.primal_adam import AdamState, adam_epoch
 from ..solvers.primal_factor import GramFactor, factorise
 from ..solvers.primal_objective import PrimalObjective
 from ..solvers.progress import tell
-from ._base import LinearScores, MarginClassifier, Problem, fitting
+from ._base import LinearScores, Problem, fitting
 
 _ADAM_CHECK = 10  # epochs between two certificates of Adam
 
 
-class M3SVC(LinearScores, MarginClassifier):
+class M3SVC(LinearScores):
     """Multi-class SVM that maximises the minimum margin between classes.
 
     Minimises, over class vectors ``w_l`` and intercepts ``b_l`` with scores ``f_il = w_l'x_i + b_l``::

@@ -157,6 +157,5 @@ class Scored(MarginClassifier):
     def _scores(self, X: Any) -> np.ndarray:
         return np.asarray(X)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The rows."""
-        return X.ravel() if len(self.classes_) == 2 else X
+    def _check_predict(self, X: Any) -> Any:
+        return X

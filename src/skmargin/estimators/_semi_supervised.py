@@ -13,10 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..solvers.semi_supervised import likely_shares, solve_semi_supervised
-from ._base import LinearScores, MarginClassifier, canonical_csr, encode_labels, fitting
+from ._base import LinearScores, canonical_csr, encode_labels, fitting
 
 
-class SemiSupervisedMarginSVC(LinearScores, MarginClassifier):
+class SemiSupervisedMarginSVC(LinearScores):
     """Multi-class SVM of Xu et al. that labels unlabelled rows while it learns.
 
     Minimises, with scores ``f_il = w_l'x_i + b_l`` and weights ``s_i``, over the class vectors, the intercepts **and**
