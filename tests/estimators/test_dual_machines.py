@@ -314,11 +314,16 @@ def test_many_classes_and_tiny_rows():
     assert clf.score(X, np.repeat(np.arange(1000), 2)) > 0.9
 
 
-def test_pandas_names():
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_pandas_names(kernel, dtype):
     X, y = load_iris(return_X_y=True, as_frame=True)
-    clf = CrammerSingerSVC().fit(X, y)
+    X = X.astype(dtype)
+    clf = CrammerSingerSVC(kernel=kernel).fit(X, y)
     assert list(clf.feature_names_in_) == list(X.columns)
-    assert isinstance(clf.predict(pd.DataFrame(X)), np.ndarray)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert isinstance(clf.predict(pd.DataFrame(X)), np.ndarray)
 
 
 @machines
