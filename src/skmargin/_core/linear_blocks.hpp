@@ -392,25 +392,36 @@ class BlockAscent {
         return m;
     }
 
-    int32_t place_of(double score) const {
-        return static_cast<int32_t>(std::find(f_.begin(), f_.begin() + k, score) - f_.begin());
+    // Samples that a check does not change, most of them in the end: beyond their margins and without duals, or, where
+    // only the largest hinge counts, with all that they may hold at the rival that violates its margin most.
+    bool settled(int64_t i, double& value, double& inner) {
+        Duals::Row& r = duals[i];
+        if (r.size > (Loss::largest_only ? 1 : 0)) return false;
+        const double own = std::exchange(f_[y[i]], -infinity), largest = largest_of(f_.data(), k), d = own - largest;
+        f_[y[i]] = own;
+        value = inner = 0;
+        if (r.size == 0) {
+            if (!(d > 1)) return false;
+            if (geo.intercept() && d < 1 + widest) {
+                const auto rival = std::find(f_.begin(), f_.begin() + k, largest) - f_.begin();
+                outside_.push_back({i, static_cast<int32_t>(rival), 1 - d});
+            }
+        } else {
+            if (f_[r.cls[0]] < largest || !loss.stuck(i, &d, r.alpha, 1)) return false;
+            value = loss.value(i, &d, 1);
+            for (int j = 0; j < trials; ++j) stretched_[j] += loss.value(i, &d, 1, lengths_[j]);
+            inner = r.alpha[0] * d;
+        }
+        r.active = 0;
+        return true;
     }
 
     // New list of sample i from its scores f_ for all classes; value of the loss, alpha'd; returns its gap.
     double relist(int64_t i, double& value, double& inner) {
         Duals::Row& r = duals[i];
         const int32_t own = y[i];
-        if constexpr (stretches)  // most samples, in the end: beyond their margins, and no duals
-            if (r.size == 0) {
-                const double f = std::exchange(f_[own], -infinity), largest = largest_of(f_.data(), k);
-                f_[own] = f;
-                if (f - largest > 1) {
-                    if (geo.intercept() && f - largest < 1 + widest)
-                        outside_.push_back({i, place_of(largest), 1 - f + largest});
-                    r.active = 0;
-                    return value = inner = 0;
-                }
-            }
+        if constexpr (stretches)
+            if (settled(i, value, inner)) return value - loss.dual(i, r.alpha, r.size) + inner;
         int32_t rivals = 0;
         for (int32_t l = 0; l < k; ++l) old_[l] = 0;
         for (int32_t j = 0; j < r.size; ++j) old_[r.cls[j]] = r.alpha[j];

@@ -336,8 +336,9 @@ class HingeLoss {
     }
 
     int32_t leader(int64_t) const { return -1; }
-    static constexpr bool has_faces = true;  // the steps of face.hpp know these constraints
-    static constexpr bool stretches = true;  // value takes a stretch
+    static constexpr bool has_faces = true;                // the steps of face.hpp know these constraints
+    static constexpr bool largest_only = H == Hinge::max;  // the value depends on one rival
+    static constexpr bool stretches = true;                // value takes a stretch
     static constexpr bool bounded = true;
 
     // How much WW-like shrinking needs as a margin.
