@@ -13,18 +13,26 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+
+Make = Callable[[np.ndarray, int], Any]  # of an array and the number of its different rows, see `Lent`
+Form = tuple[Any, int]  # what was made of a whole array, and the row where the window begins
 
 
 class Lent:
-    """An array of rows (or the numbers of CSR rows, one dimension) and the forms that were made of it."""
+    """An array of rows (or the numbers of CSR rows, one dimension) and the forms that were made of it.
 
-    def __init__(self, rows: np.ndarray) -> None:
+    The rows behind the first ``n_different`` are these once more, from the beginning.
+    """
+
+    def __init__(self, rows: np.ndarray, n_different: int | None = None) -> None:
         self._lock = Lock()
         self._bases: list[np.ndarray] = [rows]
-        self._made: dict[tuple[int, Any], np.ndarray] = {}
+        self._made: dict[tuple[int, Any], Any] = {}
+        self._n_different = len(rows) if n_different is None else n_different
 
-    def form(self, window: np.ndarray, key: Any, make: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
-        """``make(window)`` as a window of ``make`` of the whole; None where it is not a window of this array."""
+    def form(self, window: np.ndarray, key: Any, make: Make, rows_of: Callable[[Any], np.ndarray]) -> Form | None:
+        """As `whole_form`; None where this is not a window of the array, or of a form of it."""
         with self._lock:
             for base in self._bases:
                 start = _first_row(window, base)
@@ -32,9 +40,9 @@ class Lent:
                     continue
                 name = (base.ctypes.data, key)
                 if name not in self._made:
-                    self._made[name] = made = make(base)
-                    self._bases.append(made)  # forms may be made of it in turn
-                return self._made[name][start : start + len(window)]
+                    self._made[name] = made = make(base, self._n_different)
+                    self._bases.append(rows_of(made))  # forms may be made of it in turn
+                return self._made[name], start
         return None
 
 
@@ -53,9 +61,31 @@ def lending(lent: Lent | None) -> Iterator[None]:
 
 def form_of(rows: np.ndarray, key: Any, make: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """``make(rows)``, which must treat every row on its own; shared where the rows were lent."""
+    made, start = whole_form(rows, key, lambda whole, _: make(whole), lambda made: made)
+    return made[start : start + len(rows)]
+
+
+def whole_form(rows: np.ndarray, key: Any, make: Make, rows_of: Callable[[Any], np.ndarray]) -> Form:
+    """What ``make`` gives for the lent array of which these rows are a window, or for them, and where they begin.
+
+    ``rows_of`` gives the array in it that has a row for each row.
+    """
     lent = _lent.get()
-    found = None if lent is None else lent.form(rows, key, make)
-    return make(rows) if found is None else found
+    found = None if lent is None else lent.form(rows, key, make, rows_of)
+    return (make(rows, len(rows)), 0) if found is None else found
+
+
+def window(rows: Any, part: slice) -> Any:
+    """Consecutive rows without a copy, dense or CSR."""
+    if not sparse.issparse(rows):
+        return rows[part]
+    start = rows.indptr[part.start : part.stop + 1]
+    data = slice(start[0], start[-1])
+    out = type(rows)(
+        (part.stop - part.start, rows.shape[1]), dtype=rows.dtype
+    )  # given arrays, it would copy small ones
+    out.data, out.indices, out.indptr = rows.data[data], rows.indices[data], start - start[0]
+    return out
 
 
 def _first_row(window: np.ndarray, base: np.ndarray) -> int | None:
