@@ -54,7 +54,7 @@ class StrengthPath:
         def work(duel: Duel) -> Solutions:
             task = (problem.weight[duel.rows], duel.Y, self._machine, strengths)
             if isinstance(source, Features):
-                return solutions_features(source.Phi, duel.rows, *task)
+                return solutions_features(source, duel.rows, *task)
             if square is not None:
                 return solutions_kernel(square(problem.kept[duel.rows], self._prepared.gamma), *task)
             return solutions_kernel(source.square(duel.rows), *task)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from ..kernels.gram import squared_norms
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,11 @@ class Features:
     """Rows of features, dense or sparse."""
 
     Phi: Any
+
+    @cached_property
+    def squared_norms(self) -> np.ndarray:
+        """``||phi_i||^2`` of all rows."""
+        return squared_norms(self.Phi)
 
     def rows(self, rows: np.ndarray) -> Any:
         """Features of some rows; a view where they are all."""
