@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
+from skmargin.solvers import weighted_rows
 from skmargin.solvers.condensed import solutions_features, solutions_kernel
 from skmargin.solvers.linear_system import Machine, RidgePath, spectrum_of_kernel
 from skmargin.solvers.sources import Features
@@ -114,7 +115,10 @@ def test_strengths_that_are_too_small_are_left_to_others():
 @pytest.mark.parametrize("shape", [(60, 7), (60, 60), (20, 60), (8, 7), (5, 1), (1, 5)])
 @pytest.mark.parametrize("smallest", [1e-12, 1e-3])  # A itself, and its smaller square
 @pytest.mark.parametrize("bias", ["penalised", "free", "none"])
-def test_features_equal_least_squares_on_stacked_rows(bias, smallest, shape, container):
+@pytest.mark.parametrize("thick", [3, 128])  # rows or columns of a piece
+def test_features_equal_least_squares_on_stacked_rows(thick, bias, smallest, shape, container, monkeypatch):
+    monkeypatch.setattr(weighted_rows, "THICK", thick)
+    monkeypatch.setattr(weighted_rows, "PIECE", thick)
     n, N = shape
     Phi = np.random.default_rng(n).normal(size=shape)
     weight, y = WEIGHT[:n], Y[:n]

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
+from skmargin.solvers import weighted_rows
 from skmargin.solvers.linear_system import Machine, RidgePath, spectrum_of_features, spectrum_of_kernel
 from skmargin.solvers.ridge_direct import iterate_features, iterate_kernel, solve_features, solve_kernel
 from skmargin.solvers.sources import Features
@@ -45,7 +46,10 @@ def test_kernel(machine, s):
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 @pytest.mark.parametrize("d", [5, 80])
-def test_features(machine, container, d):
+@pytest.mark.parametrize("thick", [3, 128])
+def test_features(machine, container, d, thick, monkeypatch):
+    monkeypatch.setattr(weighted_rows, "THICK", thick)
+    monkeypatch.setattr(weighted_rows, "PIECE", thick)
     Phi = rng.standard_normal((N, d))
     wanted = RidgePath(spectrum_of_features(Phi, S, machine, 1e-2), Y, machine).solution(1e-2)
     agree(solve_features(Features(container(Phi)), np.arange(N), S, Y, machine, 1e-2), wanted, 1e-9)

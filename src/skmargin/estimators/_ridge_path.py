@@ -11,7 +11,7 @@ import numpy as np
 
 from ..solvers.condensed import Solutions, solutions_features, solutions_kernel
 from ..solvers.pairwise import Duel, combine, most_rows, over_threads
-from ..solvers.sources import Features
+from ..solvers.sources import Features, products
 from ._base import MarginClassifier
 from ._ridge import RidgeMachines
 
@@ -111,7 +111,7 @@ class StrengthPath:
                 intercept = [one.intercept / one.residual for one in self._solved]
         if self.support is None or len(coef) == 1:
             weights = np.concatenate(coef, axis=1)  # (strengths, machines, columns)
-            F = np.asarray(rows @ weights.reshape(-1, weights.shape[2]).T).reshape(-1, *weights.shape[:2])
+            F = products(rows, weights.reshape(-1, weights.shape[2]).T).reshape(-1, *weights.shape[:2])
         else:
             F = self._pair_products(np.asarray(rows), coef, k)
         F = F + np.concatenate(intercept, axis=1)

@@ -216,7 +216,7 @@ def windows(X: Any, splits: list[Parts]) -> Windows | None:
     return Windows(
         [(twice[a], twice[b]) for a, b in slices],
         [(window(rows, a), window(rows, b)) for a, b in slices],
-        Lent(rows.data, rows.indptr[n]) if sparse.issparse(rows) else Lent(rows, n),
+        Lent(rows, n),
     )
 
 

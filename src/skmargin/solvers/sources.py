@@ -12,8 +12,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from ..kernels.gram import squared_norms
+from ..kernels.gram import row_blocks, squared_norms
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,17 @@ class Features:
 
     def scores(self, rows: np.ndarray, fitted: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Products of ``coef`` (one row for each feature) at other rows."""
-        return np.asarray(self.Phi[rows] @ coef)
+        return products(self.Phi[rows], coef)
 
 
 Source = KernelBlocks | Features
+
+
+def products(X: Any, W: np.ndarray) -> np.ndarray:
+    """``X W``, dense; of rows in another number type than W block by block, since they are converted."""
+    if sparse.issparse(X) or X.dtype == W.dtype:
+        return np.asarray(X @ W)
+    return np.concatenate([X[rows] @ W for rows in row_blocks(*X.shape)])
 
 
 def submatrix(K: np.ndarray) -> KernelBlocks:
