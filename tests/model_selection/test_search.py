@@ -247,6 +247,7 @@ LINEAR_ULDM = ULDMClassifier(kernel="linear")
 def test_a_thread_needs_pieces_of_the_rows_only(estimator, grid, shape, dtype, shared, monkeypatch):
     # the sizes of pieces are constants: here small beside the rows, as they are beside large ones
     monkeypatch.setattr(primal_rows, "_CHUNK", 1 << 18)
+    monkeypatch.setattr(primal_rows, "_FEW", 1 << 18)
     monkeypatch.setattr(weighted_rows, "PIECE", 1 << 14)
     monkeypatch.setattr(primal_newton, "_PAIRS", 50)
     monkeypatch.setattr(primal_newton, "_MOST_PAIRS", 50)

@@ -203,6 +203,7 @@ def test_products_with_some_of_the_rows(container, shape, chunk, monkeypatch):
     from skmargin.solvers import primal_rows
 
     monkeypatch.setattr(primal_rows, "_CHUNK", chunk)
+    monkeypatch.setattr(primal_rows, "_FEW", chunk)
     monkeypatch.setattr(primal_rows, "_GRAM_COLUMNS", 2)
     rng = np.random.default_rng(0)
     X = rng.normal(size=shape) * (rng.random(shape) < 0.5)

@@ -16,6 +16,7 @@ from .lent import form_of, window
 
 _BLOCK_WORK = 16_000_000  # multiply-adds of one block of a threaded product
 _CHUNK = 1 << 21  # bytes of the rows that a product gathers at once
+_FEW = 1 << 22  # bytes up to which some rows are copied instead: a constant, however large X is
 _GRAM_COLUMNS = 128  # at least so many at once: fewer are slower than the memory of the result
 
 Map = Callable[[np.ndarray], np.ndarray]
@@ -24,8 +25,8 @@ Map = Callable[[np.ndarray], np.ndarray]
 class Rows:
     """Products with the rows, ``X W`` and ``X'P``, on all cores.
 
-    ``kept``: with these of the rows only.  They are never copied as a whole but gathered chunk by chunk in every
-    product, so that a thread needs no more than a chunk beside the array that it shares with others.
+    ``kept``: with these of the rows only.  They are not copied as a whole but gathered chunk by chunk in every product,
+    so that a thread needs no more than a chunk beside the array that it shares with others.
 
     Large products are cut into blocks that do not depend on the number of threads: the same bits on every machine.
     The caller holds BLAS at one thread (`blas_threads`): its own threads spin and wait for each other on a busy
@@ -41,8 +42,8 @@ class Rows:
 
     def some(self, kept: np.ndarray) -> Rows:
         """Some of all rows."""
-        one_chunk = not self.sparse and len(kept) * self.shape[1] * self.dtype.itemsize <= _CHUNK
-        return Rows(self.X[kept]) if one_chunk or self.transposes else Rows(self.X, kept)
+        few = not self.sparse and len(kept) * self.shape[1] * self.dtype.itemsize <= _FEW
+        return Rows(self.X[kept]) if few or self.transposes else Rows(self.X, kept)
 
     @cached_property
     def _transposed(self) -> Rows:
