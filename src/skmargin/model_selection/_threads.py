@@ -10,9 +10,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from functools import partial
 
-from joblib import parallel_config
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_limits
 
@@ -20,14 +18,8 @@ GRACE = 0.3  # seconds that stopped workers get; one inside a long call of LAPAC
 
 
 def run(tasks: Iterable[Callable[[], None]], n_threads: int) -> None:
-    """Run all tasks; the first exception, or Ctrl-C, stops the others and is raised.
-
-    Where the last ones are fewer than the threads, each of them may use several (``n_jobs`` of what it fits).
-    """
+    """Run all tasks; the first exception, or Ctrl-C, stops the others and is raised."""
     tasks = list(tasks)
-    last = len(tasks) % n_threads
-    if last:
-        tasks[-last:] = [partial(_on_threads, n_threads // last, task) for task in tasks[-last:]]
     if min(n_threads, len(tasks)) <= 1:
         for task in tasks:
             task()
@@ -46,11 +38,6 @@ def run(tasks: Iterable[Callable[[], None]], n_threads: int) -> None:
             raise
         finally:
             pool.shutdown(wait=False)
-
-
-def _on_threads(n: int, task: Callable[[], None]) -> None:
-    with parallel_config("threading", n_jobs=n):
-        task()
 
 
 def _wait(futures: set[Future[None]]) -> None:
