@@ -249,6 +249,7 @@ def test_a_thread_needs_pieces_of_the_rows_only(estimator, grid, shape, dtype, s
     monkeypatch.setattr(primal_rows, "_CHUNK", 1 << 18)
     monkeypatch.setattr(primal_rows, "_FEW", 1 << 18)
     monkeypatch.setattr(weighted_rows, "PIECE", 1 << 14)
+    monkeypatch.setattr(weighted_rows, "FEW", 1 << 14)
     monkeypatch.setattr(primal_newton, "_PAIRS", 50)
     monkeypatch.setattr(primal_newton, "_MOST_PAIRS", 50)
     rows = np.random.default_rng(0).random(shape, dtype=np.float32).astype(dtype)

@@ -119,6 +119,7 @@ def test_strengths_that_are_too_small_are_left_to_others():
 def test_features_equal_least_squares_on_stacked_rows(thick, bias, smallest, shape, container, monkeypatch):
     monkeypatch.setattr(weighted_rows, "THICK", thick)
     monkeypatch.setattr(weighted_rows, "PIECE", thick)
+    monkeypatch.setattr(weighted_rows, "FEW", thick)
     n, N = shape
     Phi = np.random.default_rng(n).normal(size=shape)
     weight, y = WEIGHT[:n], Y[:n]

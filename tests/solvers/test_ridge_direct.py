@@ -50,6 +50,7 @@ def test_kernel(machine, s):
 def test_features(machine, container, d, thick, monkeypatch):
     monkeypatch.setattr(weighted_rows, "THICK", thick)
     monkeypatch.setattr(weighted_rows, "PIECE", thick)
+    monkeypatch.setattr(weighted_rows, "FEW", thick)
     Phi = rng.standard_normal((N, d))
     wanted = RidgePath(spectrum_of_features(Phi, S, machine, 1e-2), Y, machine).solution(1e-2)
     agree(solve_features(Features(container(Phi)), np.arange(N), S, Y, machine, 1e-2), wanted, 1e-9)

@@ -15,7 +15,8 @@ from scipy import sparse
 from .lapack import triangular_rows
 from .linear_system import dense, scale_rows
 
-PIECE = 1 << 19  # numbers of one piece
+PIECE = 1 << 17  # numbers of one piece
+FEW = 1 << 19  # numbers up to which all rows are one piece, which is kept: a constant, however large Phi is
 THICK = 128  # rows or columns of a piece at least: a product with fewer is slower than the memory of its result
 
 
@@ -48,7 +49,7 @@ class WeightedRows:
         """Pieces of at least so many rows, and where they are; a single one is kept."""
         n, N = self.shape
         width = self.Phi.nnz // max(1, self.Phi.shape[0]) if self.sparse else N
-        step = n if self.rows is None else max(least, PIECE // max(1, width))
+        step = n if self.rows is None or n * width <= FEW else max(least, PIECE // max(1, width))
         for start in range(0, n, step):
             part = slice(start, min(n, start + step))
             yield part, self._whole if step >= n else self.piece(part)
@@ -56,7 +57,7 @@ class WeightedRows:
     def columns(self) -> Iterator[tuple[slice, Any]]:
         """Pieces of columns; sparse rows, which are small beside the square of their number, are one piece."""
         n, N = self.shape
-        step = N if self.sparse or self.rows is None else max(THICK, PIECE // max(1, n))
+        step = N if self.sparse or self.rows is None or n * N <= FEW else max(THICK, PIECE // max(1, n))
         for start in range(0, N, step):
             part = slice(start, min(N, start + step))
             yield part, self._whole if step >= N else self.piece(slice(0, n), part)
