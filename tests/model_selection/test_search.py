@@ -37,7 +37,8 @@ from skmargin import (
 )
 from skmargin.model_selection import MarginSearchCV, default_grid
 from skmargin.model_selection._folds import windows
-from skmargin.solvers.lent import Lent, form_of, lending
+from skmargin.solvers import primal_newton, primal_rows, weighted_rows
+from skmargin.solvers.lent import Lent, form_of, lending, whole_form, window
 from skmargin.solvers.primal_rows import Rows
 
 X, Y = load_iris(return_X_y=True)
@@ -198,6 +199,17 @@ def test_folds_on_threads_are_views_of_one_array(container):
     assert windows(rows, [(np.arange(4), np.arange(5, 20)), (np.arange(5, 20), np.arange(5))]) is None
 
 
+def peak_memory(estimator, grid, rows, n_jobs):
+    """Memory at the peak of a search, in units of the rows."""
+    search = MarginSearchCV(estimator, grid, cv=5, n_jobs=n_jobs, refit=False)
+    tracemalloc.start()
+    try:
+        search.fit(rows, np.arange(len(rows)) % 3)
+        return tracemalloc.get_traced_memory()[1] / rows.nbytes
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize(
     ("estimator", "density", "dtype"),
     [
@@ -205,23 +217,45 @@ def test_folds_on_threads_are_views_of_one_array(container):
         (CrammerSingerSVC(), 1.0, np.float64),  # solved in single precision
         (WestonWatkinsSVC(), 0.1, np.float64),  # and as sparse rows
         (MultiMarginSVC(), 1.0, np.float64),  # and with one more column
+        (MultiMarginSVC(), 0.1, np.float64),
     ],
 )
 def test_memory_does_not_grow_with_the_threads_by_the_rows(estimator, density, dtype):
     rng = np.random.default_rng(0)
     rows = rng.random((1000, 2000), dtype=np.float32).astype(dtype)
     rows[rng.random(rows.shape) >= density] = 0
-    labels = np.arange(1000) % 3
-    peaks = []
-    for n_jobs in (1, 5):
-        search = MarginSearchCV(estimator, {"C": [1e-4, 1e-3]}, cv=5, n_jobs=n_jobs, refit=False)
-        tracemalloc.start()
-        try:
-            search.fit(rows, labels)
-            peaks.append(tracemalloc.get_traced_memory()[1])
-        finally:
-            tracemalloc.stop()
-    assert peaks[1] - peaks[0] < 0.5 * density * rows.nbytes
+    one, five = (peak_memory(estimator, {"C": [1e-4, 1e-3]}, rows, n_jobs) for n_jobs in (1, 5))
+    assert five - one < 0.5 * density
+
+
+LINEAR_ULDM = ULDMClassifier(kernel="linear")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "shape", "dtype", "shared"),
+    [
+        (M3SVC(), {"alpha": [10.0, 1.0]}, (5000, 400), np.float32, 1.6),  # the rows close to their margins
+        (M3SVC(loss="log_loss"), {"alpha": [1.0, 0.1]}, (5000, 400), np.float64, 2.4),  # and in single precision
+        (M3SVC(), {"alpha": [1.0, 0.1]}, (200, 4000), np.float64, 1.6),  # one factor for all folds
+        (LINEAR_ULDM, {"alpha": [1e-3, 1e-2]}, (8000, 200), np.float64, 1.6),
+        (LINEAR_ULDM, {"alpha": [1e-12, 1e-2]}, (8000, 200), np.float64, 1.6),  # triangles of QR factors
+        (LINEAR_ULDM, {"alpha": [1e-3, 1e-2]}, (200, 4000), np.float64, 1.6),
+        (LINEAR_ULDM, {"fit_intercept": [True, False]}, (8000, 200), np.float64, 1.6),  # fits one by one
+        (LSSVC(kernel="linear"), {"C": [1e-3, 1e-2]}, (8000, 200), np.float32, 1.6),
+    ],
+)
+def test_a_thread_needs_pieces_of_the_rows_only(estimator, grid, shape, dtype, shared, monkeypatch):
+    # the sizes of pieces are constants: here small beside the rows, as they are beside large ones
+    monkeypatch.setattr(primal_rows, "_CHUNK", 1 << 18)
+    monkeypatch.setattr(primal_rows, "_FEW", 1 << 18)
+    monkeypatch.setattr(weighted_rows, "PIECE", 1 << 14)
+    monkeypatch.setattr(weighted_rows, "FEW", 1 << 14)
+    monkeypatch.setattr(primal_newton, "_PAIRS", 50)
+    monkeypatch.setattr(primal_newton, "_MOST_PAIRS", 50)
+    rows = np.random.default_rng(0).random(shape, dtype=np.float32).astype(dtype)
+    of_a_thread = 0.3 if dtype == np.float64 else 0.5
+    for n_jobs in (1, 5):  # however the threads meet
+        assert peak_memory(estimator, grid, rows, n_jobs) < shared + n_jobs * of_a_thread
 
 
 def test_lent_rows():
@@ -237,6 +271,22 @@ def test_lent_rows():
             assert not np.shares_memory(form_of(other, "f", single), first)
             assert_array_equal(form_of(other, "f", single), other)
     assert not np.shares_memory(form_of(rows[3:9], "f", single), first)
+
+
+def test_lent_sparse_rows_with_empty_ones():
+    dense = np.arange(24.0).reshape(12, 2) * (np.arange(12) % 3 > 0)[:, None]
+    rows = sparse.csr_array(dense)
+    wide = lambda some: sparse.csr_array(sparse.hstack([some, np.ones((some.shape[0], 1))], format="csr"))  # noqa: E731
+    with lending(Lent(rows, 9)):
+        forms = [form_of(window(rows, slice(a, a + 5)), "wide", wide) for a in range(8)]
+        for a, form in enumerate(forms):
+            assert np.shares_memory(form.data, forms[max(a - 1, 0)].data)
+            assert_array_equal(form.toarray(), np.hstack([dense[a : a + 5], np.ones((5, 1))]))
+        single = form_of(forms[3].data, "f", lambda numbers: numbers.astype(np.float32))
+        assert np.shares_memory(single, form_of(forms[4].data, "f", lambda numbers: numbers.astype(np.float32)))
+        made, start = whole_form(window(rows, slice(4, 6)), "count", lambda whole, n: (whole, n), lambda made: made[0])
+        assert (made[0] is rows, made[1], start) == (True, 9, 4)
+    assert not np.shares_memory(form_of(window(rows, slice(0, 5)), "wide", wide).data, forms[0].data)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

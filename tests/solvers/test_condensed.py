@@ -6,8 +6,10 @@ from numpy.testing import assert_allclose
 from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
+from skmargin.solvers import weighted_rows
 from skmargin.solvers.condensed import solutions_features, solutions_kernel
 from skmargin.solvers.linear_system import Machine, RidgePath, spectrum_of_kernel
+from skmargin.solvers.sources import Features
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -110,10 +112,14 @@ def test_strengths_that_are_too_small_are_left_to_others():
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("shape", [(60, 7), (60, 60), (20, 60), (5, 1), (1, 5)])
+@pytest.mark.parametrize("shape", [(60, 7), (60, 60), (20, 60), (8, 7), (5, 1), (1, 5)])
 @pytest.mark.parametrize("smallest", [1e-12, 1e-3])  # A itself, and its smaller square
 @pytest.mark.parametrize("bias", ["penalised", "free", "none"])
-def test_features_equal_least_squares_on_stacked_rows(bias, smallest, shape, container):
+@pytest.mark.parametrize("thick", [3, 128])  # rows or columns of a piece
+def test_features_equal_least_squares_on_stacked_rows(thick, bias, smallest, shape, container, monkeypatch):
+    monkeypatch.setattr(weighted_rows, "THICK", thick)
+    monkeypatch.setattr(weighted_rows, "PIECE", thick)
+    monkeypatch.setattr(weighted_rows, "FEW", thick)
     n, N = shape
     Phi = np.random.default_rng(n).normal(size=shape)
     weight, y = WEIGHT[:n], Y[:n]
@@ -122,7 +128,7 @@ def test_features_equal_least_squares_on_stacked_rows(bias, smallest, shape, con
     mixed = RNG.permutation(2 * n)
     twice = np.vstack([Phi, np.full_like(Phi, 7.0)])[mixed]  # among other rows
     rows = np.argsort(mixed)[:n]
-    found = solutions_features(container(twice), rows, weight, y, machine, strengths)
+    found = solutions_features(Features(container(twice)), rows, weight, y, machine, strengths)
     assert found.solved.all()
     p = np.sqrt(weight / weight.sum())
     Z = np.column_stack([p[:, None] * Phi] + ([p] if bias != "none" else []))

@@ -196,6 +196,31 @@ def test_hessian_without_samples_that_hardly_count(monkeypatch):
     np.testing.assert_allclose(part, whole, rtol=0.05, atol=0.05 * np.abs(whole).max())
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("shape", [(60, 7), (7, 60)])
+@pytest.mark.parametrize("chunk", [1, 300, 1 << 21])  # bytes: a row, some, all
+def test_products_with_some_of_the_rows(container, shape, chunk, monkeypatch):
+    from skmargin.solvers import primal_rows
+
+    monkeypatch.setattr(primal_rows, "_CHUNK", chunk)
+    monkeypatch.setattr(primal_rows, "_FEW", chunk)
+    monkeypatch.setattr(primal_rows, "_GRAM_COLUMNS", 2)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape) * (rng.random(shape) < 0.5)
+    W, centre = rng.normal(size=(shape[1], 3)), rng.normal(size=shape[1])
+    whole = primal_rows.Rows(container(X))
+    kept = np.sort(rng.permutation(shape[0])[: shape[0] // 2])
+    for rows, A in ((whole, X), (whole.some(kept), X[kept])):
+        P = rng.normal(size=(len(A), 3))
+        np.testing.assert_allclose(rows.times(W), A @ W, atol=1e-12)
+        np.testing.assert_allclose(rows.transposed_times(P), A.T @ P, atol=1e-12)
+        np.testing.assert_allclose(rows.gram(centre), (A - centre) @ (A - centre).T, atol=1e-12)
+        steps = [lambda F, part=part: P[part] * F for part in rows.parts()]  # noqa: B023
+        G, total = rows.congruence(W, steps)
+        np.testing.assert_allclose(G, A.T @ (P * (A @ W)), atol=1e-12)
+        np.testing.assert_allclose(total, (P * (A @ W)).sum(axis=0), atol=1e-12)
+
+
 def test_values_never_increase():
     X, y, s = data(n=80, d=6, k=4)
     objective = PrimalObjective(X, y, s, 4, SmoothedSumHinge(0.01), PairwisePower(0.01, 4))

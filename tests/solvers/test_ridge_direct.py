@@ -5,8 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
+from skmargin.solvers import weighted_rows
 from skmargin.solvers.linear_system import Machine, RidgePath, spectrum_of_features, spectrum_of_kernel
 from skmargin.solvers.ridge_direct import iterate_features, iterate_kernel, solve_features, solve_kernel
+from skmargin.solvers.sources import Features
 
 rng = np.random.default_rng(1)
 N = 50
@@ -44,10 +46,14 @@ def test_kernel(machine, s):
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 @pytest.mark.parametrize("d", [5, 80])
-def test_features(machine, container, d):
+@pytest.mark.parametrize("thick", [3, 128])
+def test_features(machine, container, d, thick, monkeypatch):
+    monkeypatch.setattr(weighted_rows, "THICK", thick)
+    monkeypatch.setattr(weighted_rows, "PIECE", thick)
+    monkeypatch.setattr(weighted_rows, "FEW", thick)
     Phi = rng.standard_normal((N, d))
     wanted = RidgePath(spectrum_of_features(Phi, S, machine, 1e-2), Y, machine).solution(1e-2)
-    agree(solve_features(container(Phi), S, Y, machine, 1e-2), wanted, 1e-9)
+    agree(solve_features(Features(container(Phi)), np.arange(N), S, Y, machine, 1e-2), wanted, 1e-9)
     for iterated in iterate_features(container(Phi), S, Y, machine, np.array([1.0, 1e-2]), 1e-14, 5000):
         assert iterated.reached == 0
     agree(iterated.solution, wanted, 1e-7)
@@ -57,11 +63,11 @@ def test_strength_zero_is_plain_least_squares_or_an_error():
     machine = Machine("coefficients", "penalised", True)
     Z = np.c_[X, np.ones(N)]
     wanted = np.linalg.lstsq(np.sqrt(S)[:, None] * Z, np.sqrt(S)[:, None] * Y, rcond=None)[0]
-    solution = solve_features(X, S, Y, machine, 0.0)
+    solution = solve_features(Features(X), np.arange(N), S, Y, machine, 0.0)
     assert_allclose(np.vstack([solution.coef, solution.intercept]), wanted, atol=1e-10)
     for Phi in (np.c_[X, X[:, 0]], np.c_[X, np.ones(N)], rng.standard_normal((N, N + 3))):
         with pytest.raises(ValueError, match="singular"):
-            solve_features(Phi, S, Y, machine, 0.0)
+            solve_features(Features(Phi), np.arange(N), S, Y, machine, 0.0)
     with pytest.raises(ValueError, match="singular"):
         solve_kernel(K.copy(), S, Y, machine, 0.0)
 

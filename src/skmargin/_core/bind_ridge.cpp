@@ -49,7 +49,7 @@ nb::tuple ridge_symmetric(Writable<double> M, Matrix<double> x, Matrix<double> r
 nb::tuple ridge_bidiagonal(Writable<double> A, Matrix<double> x, Matrix<double> rest, Vector<double> strengths,
                            bool intercept, double beta) {
     const RidgeTask task = task_of(x, rest, strengths, intercept, beta);
-    if (A.size() == 0 || x.shape(1) != A.shape(0) || strengths.size() == 0)
+    if (A.size() == 0 || A.shape(0) > A.shape(1) || x.shape(1) != A.shape(0) || strengths.size() == 0)
         throw nb::value_error("the matrix and the vectors do not fit each other");
     nb::gil_scoped_release unlocked;
     RidgePaths found = bidiagonal_paths(task, A.data(), static_cast<int>(A.shape(0)), static_cast<int>(A.shape(1)),
@@ -90,9 +90,7 @@ void bind_ridge(nb::module_& m) {
     load(blas.symm, "scipy.linalg.cython_blas", "dsymm");
     load(blas.syr2k, "scipy.linalg.cython_blas", "dsyr2k");
     load(blas.geqrf, "scipy.linalg.cython_lapack", "dgeqrf");
-    load(blas.gelqf, "scipy.linalg.cython_lapack", "dgelqf");
     load(blas.ormqr, "scipy.linalg.cython_lapack", "dormqr");
-    load(blas.ormlq, "scipy.linalg.cython_lapack", "dormlq");
     load(blas.gebrd, "scipy.linalg.cython_lapack", "dgebrd");
     load(blas.ormbr, "scipy.linalg.cython_lapack", "dormbr");
     load(blas.zgtsv, "scipy.linalg.cython_lapack", "zgtsv");

@@ -31,8 +31,8 @@ struct Blas {
     using Apply = void (*)(const char* side, const char* trans, const int* m, const int* n, const int* k,
                            const double* A, const int* lda, const double* tau, double* C, const int* ldc, double* work,
                            const int* lwork, int* info);
-    Factor geqrf = nullptr, gelqf = nullptr;
-    Apply ormqr = nullptr, ormlq = nullptr;
+    Factor geqrf = nullptr;
+    Apply ormqr = nullptr;
     void (*gebrd)(const int* m, const int* n, double* A, const int* lda, double* d, double* e, double* tauq,
                   double* taup, double* work, const int* lwork, int* info) = nullptr;
     void (*ormbr)(const char* vect, const char* side, const char* trans, const int* m, const int* n, const int* k,

@@ -163,34 +163,22 @@ inline RidgePaths symmetric_paths(const RidgeTask& task, Form form, double* M, i
     return out;
 }
 
-// A is (n, N), overwritten; x is (m + 1, n).  Row order of A is the column order of A': LAPACK sees the transposed one.
-inline RidgePaths bidiagonal_paths(RidgeTask task, double* A, int n, int N, std::vector<double> x) {
-    const int r = std::min(n, N), vectors = task.vectors(), systems = task.systems();
+// A is (n, N), n <= N, overwritten; x is (m + 1, n).  Row order of A is the column order of A': LAPACK sees the
+// transposed one.
+inline RidgePaths bidiagonal_paths(const RidgeTask& task, double* A, int n, int N, std::vector<double> inside) {
+    const int r = n, vectors = task.vectors(), systems = task.systems();
     std::vector<double> tau(r), square(static_cast<size_t>(r) * r), work;
     int room, info = 0;
     const auto sized = [&](size_t numbers) {
         work.assign(numbers, 0);
         room = static_cast<int>(numbers);
     };
-    sized(static_cast<size_t>(reflector_block) * std::max(n, N));
-    const bool tall = n >= N;  // A' = L Q, otherwise A' = Q R
-    (tall ? blas.gelqf : blas.geqrf)(&N, &n, A, &N, tau.data(), work.data(), &room, &info);
+    sized(static_cast<size_t>(reflector_block) * N);
+    const bool wide = n < N;
+    if (wide) blas.geqrf(&N, &n, A, &N, tau.data(), work.data(), &room, &info);  // A' = Q R
     for (int column = 0; column < r; ++column)
-        for (int row = 0; row < r; ++row)
-            if (tall ? row >= column : row <= column)
-                square[static_cast<size_t>(column) * r + row] = A[static_cast<size_t>(column) * N + row];
-    std::vector<double> inside(static_cast<size_t>(vectors) * r);
-    if (tall) {
-        work = reflector_room(vectors);
-        room = static_cast<int>(work.size());
-        blas.ormlq("L", "N", &n, &vectors, &r, A, &N, tau.data(), x.data(), &n, work.data(), &room, &info);
-        for (int i = 0; i < vectors; ++i)
-            for (int j = 0; j < vectors; ++j)
-                task.rest[i * vectors + j] +=
-                    inner_product(&x[static_cast<size_t>(i) * n + r], &x[static_cast<size_t>(j) * n + r], n - r);
-    }
-    for (int i = 0; i < vectors; ++i)
-        std::copy_n(&x[static_cast<size_t>(i) * n], r, &inside[static_cast<size_t>(i) * r]);
+        std::copy_n(A + static_cast<size_t>(column) * N, wide ? column + 1 : r,
+                    &square[static_cast<size_t>(column) * r]);
 
     std::vector<double> d(r), e(r), tau_left(r), tau_right(r);
     sized(static_cast<size_t>(reflector_block) * 2 * r);
@@ -217,7 +205,7 @@ inline RidgePaths bidiagonal_paths(RidgeTask task, double* A, int n, int N, std:
         for (int i = 0; i < r; ++i)
             right[static_cast<size_t>(v) * r + i] = found.coef[static_cast<size_t>(v) * 2 * r + 2 * i + 1];
     apply("Q", "N", tau_left, right, systems);
-    if (tall) {
+    if (!wide) {
         found.coef = std::move(right);
         return found;
     }

@@ -260,11 +260,11 @@ class LDMClassifier(PairwiseMachines):
         iterations = (np.array([strength]), self.tol, self.max_iter)
         n_iter, reached = 1, 0.0
         if isinstance(prepared.source, Features):
-            Phi = prepared.source.rows(duel.rows)
             if prepared.iterative:
+                Phi = prepared.source.rows(duel.rows)
                 (solution, n_iter, reached), *_ = iterate_features(Phi, *task, *iterations)
             else:
-                solution = ridge_features(Phi, *task, strength)
+                solution = ridge_features(prepared.source, duel.rows, *task, strength)
         elif prepared.iterative:
             K = prepared.source.square(duel.rows)
             (solution, n_iter, reached), *_ = iterate_kernel(K, *task, *iterations)

@@ -22,7 +22,7 @@ from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
 from ..regularizers import PairwisePower
 from ..solvers.primal import PrimalState, minimise
 from ..solvers.primal_adam import AdamState, adam_epoch
-from ..solvers.primal_factor import GramFactor, factorise
+from ..solvers.primal_factor import GramFactor, WideRows, factorise, wide_rows
 from ..solvers.primal_objective import PrimalObjective
 from ..solvers.progress import tell
 from ._base import LinearScores, Problem, fitting
@@ -218,8 +218,7 @@ class M3SVC(LinearScores):
 
     def _solve(self, problem: Problem, old: M3SVC | None) -> float:
         """Solve, publish, and return the certified gap."""
-        factor = self._factor(problem)
-        rows = problem.X if factor is None else factor.R.astype(problem.X.dtype, copy=False)
+        factor, rows = self._factor(problem)
         objective = PrimalObjective(
             rows,
             problem.y,
@@ -356,20 +355,20 @@ class M3SVC(LinearScores):
                     break
         return state
 
-    def _factor(self, problem: Problem) -> GramFactor | None:
-        """A factor of the Gram matrix for kernels and for dense rows with many more features than samples."""
+    def _factor(self, problem: Problem) -> tuple[GramFactor | WideRows | None, Any]:
+        """A factor of the Gram matrix for kernels and for dense rows with many more features than samples; the rows."""
         X = problem.X
         self._gamma = resolve_gamma(self.gamma, X, problem.weight, self.kernel)
         if self.kernel == "linear":
             n, d = X.shape
-            if sparse.issparse(X) or 2 * n > d or self.solver == "adam":
-                return None
-            X = X.astype(np.float64, copy=False)
-            return factorise(X @ X.T) if X.any() else None
+            if sparse.issparse(X) or 2 * n > d or self.solver == "adam" or not X.any():
+                return None, X
+            return wide_rows(X)
         if self.kernel == "precomputed":
             X = X[:, problem.kept]
         K = gram(X, None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)
-        return factorise(np.array(K, order="C"))
+        factor = factorise(np.array(K, order="C"))
+        return factor, factor.R.astype(X.dtype, copy=False)
 
     def _old_model(self) -> M3SVC | None:
         """The last fit, kept while the attributes of the new one are written."""
@@ -380,7 +379,7 @@ class M3SVC(LinearScores):
         return old
 
     def _start(
-        self, old: M3SVC | None, problem: Problem, factor: GramFactor | None, objective: PrimalObjective
+        self, old: M3SVC | None, problem: Problem, factor: GramFactor | WideRows | None, objective: PrimalObjective
     ) -> np.ndarray | None:
         """The last solution in the coordinates of the new problem, where it has the same classes and features."""
         if (
@@ -393,8 +392,8 @@ class M3SVC(LinearScores):
             return None
         theta = np.zeros(objective.shape, objective.rows.dtype)
         W, b = self._split(theta)
-        if factor is None:
-            old._fill(theta)
+        if not isinstance(factor, GramFactor):
+            old._fill(theta, factor)
         else:
             scores = old._scores(problem.X[factor.pivots]) - old.intercept_
             W[:] = factor.start(_all_classes(scores.T).T)
@@ -402,14 +401,15 @@ class M3SVC(LinearScores):
                 b[:] = _all_classes(old.intercept_[:, None])[:, 0]
         return objective.centred(theta)
 
-    def _fill(self, theta: np.ndarray) -> None:
+    def _fill(self, theta: np.ndarray, wide: WideRows | None = None) -> None:
         """Write the published solution into ``theta``."""
         W, b = self._split(theta)
-        W[:] = _all_classes(self.coef_).T
+        coef = _all_classes(self.coef_).T
+        W[:] = coef if wide is None else wide.start(coef)
         b[:] = _all_classes(self.intercept_[:, None])[:, 0]
 
     def _publish(
-        self, state: PrimalState, objective: PrimalObjective, problem: Problem, factor: GramFactor | None
+        self, state: PrimalState, objective: PrimalObjective, problem: Problem, factor: GramFactor | WideRows | None
     ) -> None:
         self.n_iter_ = max(1, state.n_iter)
         self.objective_, self.dual_gap_ = state.certificate.primal, state.gap
@@ -418,14 +418,10 @@ class M3SVC(LinearScores):
         W, b = self._split(theta)
         for name in ("coef_", "dual_coef_", "support_", "support_vectors_", "_adam"):
             self.__dict__.pop(name, None)
-        if factor is not None:
-            W = factor.coefficients(W)
-        if self.kernel == "linear":
-            if factor is not None:
-                W = problem.X[factor.pivots].T @ W.astype(problem.X.dtype, copy=False)
-            self._set_linear(W.T, b)
+        if not isinstance(factor, GramFactor):
+            self._set_linear((W if factor is None else factor.vectors(W)).T, b)
             return
-        assert factor is not None
+        W = factor.coefficients(W)
         if problem.n_classes == 2:
             W, b = W[:, 1:] - W[:, :1], b[1:] - b[:1]
         self.dual_coef_, self.intercept_ = W, np.array(b)

@@ -17,7 +17,7 @@ from ..kernels.basis import basis_rows
 from ..kernels.gram import KERNELS, gram, resolve_gamma, row_blocks
 from ..solvers.pairwise import METHODS, Duel, combine, duels, n_machines, over_threads
 from ..solvers.progress import counted
-from ..solvers.sources import Features, KernelBlocks, Source
+from ..solvers.sources import Features, KernelBlocks, Source, products
 from ._base import MarginClassifier, Problem
 
 LARGEST_DIRECT = 6000  # rows of one two-class problem up to which all of them are basis points, factorised directly
@@ -184,7 +184,7 @@ class PairwiseMachines(MarginClassifier):
     def _machine_scores(self, X: Any) -> np.ndarray:
         """Scores ``(n, machines)`` of checked rows."""
         if self.kernel == "linear":
-            return np.asarray(X @ self.coef_.T + self.intercept_)
+            return products(X, self.coef_.T) + self.intercept_
         k = len(self.classes_)
         by_class = self.basis_indices_ is None and k > 2 and self.multi_class != "ovr"
         F = np.empty((X.shape[0], n_machines(k, self.multi_class)))

@@ -98,10 +98,10 @@ class RidgeMachines(PairwiseMachines):
     ) -> tuple[Solution, int, float]:
         """Solve one duel: the solution (not scaled), the iterations, and the tolerance reached where it was missed."""
         if isinstance(source, Features):
-            Phi = source.rows(duel.rows)
             if iterative:
+                Phi = source.rows(duel.rows)
                 return iterate_features(Phi, weight, duel.Y, machine, np.array([s]), self.tol, self.max_iter)[0]
-            return solve_features(Phi, weight, duel.Y, machine, s), 1, 0.0
+            return solve_features(source, duel.rows, weight, duel.Y, machine, s), 1, 0.0
         K = source.square(duel.rows)
         if iterative:
             return iterate_kernel(K, weight, duel.Y, machine, np.array([s]), self.tol, self.max_iter)[0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..solvers.condensed import Solutions, solutions_features, solutions_kernel
 from ..solvers.pairwise import Duel, combine, most_rows, over_threads
-from ..solvers.sources import Features
+from ..solvers.sources import Features, products
 from ._base import MarginClassifier
 from ._ridge import RidgeMachines
 
@@ -54,7 +54,7 @@ class StrengthPath:
         def work(duel: Duel) -> Solutions:
             task = (problem.weight[duel.rows], duel.Y, self._machine, strengths)
             if isinstance(source, Features):
-                return solutions_features(source.Phi, duel.rows, *task)
+                return solutions_features(source, duel.rows, *task)
             if square is not None:
                 return solutions_kernel(square(problem.kept[duel.rows], self._prepared.gamma), *task)
             return solutions_kernel(source.square(duel.rows), *task)
@@ -111,7 +111,7 @@ class StrengthPath:
                 intercept = [one.intercept / one.residual for one in self._solved]
         if self.support is None or len(coef) == 1:
             weights = np.concatenate(coef, axis=1)  # (strengths, machines, columns)
-            F = np.asarray(rows @ weights.reshape(-1, weights.shape[2]).T).reshape(-1, *weights.shape[:2])
+            F = products(rows, weights.reshape(-1, weights.shape[2]).T).reshape(-1, *weights.shape[:2])
         else:
             F = self._pair_products(np.asarray(rows), coef, k)
         F = F + np.concatenate(intercept, axis=1)

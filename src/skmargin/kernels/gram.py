@@ -89,7 +89,7 @@ def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None) -> np.nda
         Z = X if same else Z - centre
     else:
         Z = X if same else Z
-    a, b = _squared_norms(X, dtype), _squared_norms(Z, dtype)
+    a, b = squared_norms(X, dtype), squared_norms(Z, dtype)
     D = inner_products(X, None if same else Z, dtype)
     for rows in row_blocks(*D.shape):
         block = D[rows]
@@ -101,10 +101,15 @@ def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None) -> np.nda
     return D
 
 
-def _squared_norms(X: Any, dtype: np.dtype) -> np.ndarray:
-    if sparse.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(dtype)
-    return np.einsum("ij,ij->i", X, X)
+def squared_norms(X: Any, dtype: Any = None) -> np.ndarray:
+    """``||x_i||^2`` of all rows; nothing of the size of X is allocated."""
+    if not sparse.issparse(X):
+        return np.einsum("ij,ij->i", X, X)
+    out = np.empty(X.shape[0], dtype or X.dtype)
+    for rows in row_blocks(X.shape[0], X.nnz // max(1, X.shape[0])):
+        part = X[rows]
+        out[rows] = np.asarray(part.multiply(part).sum(axis=1)).ravel()
+    return out
 
 
 def base_matrix(X: Any, Z: Any | None = None, kernel: str = "rbf", dtype: Any = None) -> np.ndarray:
@@ -200,7 +205,7 @@ def gram_diagonal(
         return np.asarray(X.diagonal())
     if callable(kernel):
         return np.array([np.asarray(kernel(X[i : i + 1], X[i : i + 1])).item() for i in range(X.shape[0])])
-    squares = _squared_norms(X, X.dtype)
+    squares = squared_norms(X, X.dtype)
     if kernel == "linear":
         return squares
     products = gamma * squares + coef0

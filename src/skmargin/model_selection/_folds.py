@@ -22,7 +22,7 @@ from ..estimators._base import MarginClassifier, encode_labels
 from ..estimators._dual import DualMachine
 from ..kernels._rows import row_dtype
 from ..kernels.gram import base_matrix, kernel_from_base, resolve_gamma
-from ..solvers.lent import Lent
+from ..solvers.lent import Lent, window
 from ._pipelines import split_fit_params
 
 KERNELS = ("rbf", "laplacian", "poly", "sigmoid")  # whose widths have a matrix in common
@@ -215,8 +215,8 @@ def windows(X: Any, splits: list[Parts]) -> Windows | None:
         slices.append((train, slice(place, place + len(test))))
     return Windows(
         [(twice[a], twice[b]) for a, b in slices],
-        [(_view(rows, a), _view(rows, b)) for a, b in slices],
-        Lent(rows.data if sparse.issparse(rows) else rows),
+        [(window(rows, a), window(rows, b)) for a, b in slices],
+        Lent(rows, n),
     )
 
 
@@ -224,16 +224,6 @@ def is_float(X: Any) -> bool:
     """Whether rows are as the solvers take them: a matrix of floats, dense or CSR."""
     known = isinstance(X, np.ndarray) or (sparse.issparse(X) and X.format == "csr")
     return known and X.ndim == 2 and X.dtype in (np.float32, np.float64)
-
-
-def _view(rows: Any, part: slice) -> Any:
-    if not sparse.issparse(rows):
-        return rows[part]
-    start = rows.indptr[part.start : part.stop + 1]
-    data = slice(start[0], start[-1])
-    out = type(rows)((part.stop - part.start, rows.shape[1]), dtype=rows.dtype)
-    out.data, out.indices, out.indptr = rows.data[data], rows.indices[data], start - start[0]
-    return out
 
 
 def checked(X: Any) -> Any:

@@ -9,22 +9,22 @@ all of it in products of matrices), every strength s is a system with T:
                   the imaginary part is ``sqrt(s) (M^2 + s I)^{-1} x``.  The condition number is that of M, not its
                   square, so alpha = 1e-12 keeps its digits.
 
-On features, with A = sqrt(p) Phi, M is the smaller of A'A and A A' where it has the digits; otherwise A itself is made
-bidiagonal.  The loops are in ``_core/ridge_path.hpp``.  Held-out scores need the eigenvectors (`linear_system`); fits
-do not.
+On features, with A = sqrt(p) Phi, M is the smaller of A'A and A A' where it has the digits; otherwise A itself (with
+many rows the triangle of its QR factors) is made bidiagonal.  The loops are in ``_core/ridge_path.hpp``.  Held-out
+scores need the eigenvectors (`linear_system`); fits do not.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from skmargin._core import _ext
 
-from ..kernels.gram import row_blocks
-from .linear_system import EIGENVALUE_DIGITS, Machine, Solution, dense, scale_rows
+from .linear_system import EIGENVALUE_DIGITS, Machine, Solution
+from .sources import Features
+from .weighted_rows import WeightedRows
 
 
 class Solutions(NamedTuple):
@@ -62,39 +62,29 @@ def solutions_kernel(
 
 
 def solutions_features(
-    Phi: Any, rows: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
+    source: Features, rows: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray
 ) -> Solutions:
     """Solutions for several positive strengths on some rows of explicit features, dense or sparse.
 
-    The other arguments are of these rows.  Where A'A is used the rows are read block by block, never copied.
+    The other arguments are of these rows.  They are copied where there are fewer of them than features and strengths
+    for which A itself is made bidiagonal, otherwise read piece by piece.
     """
-    n, N = len(rows), Phi.shape[1]
-    root = np.sqrt(machine.weights(weight))
+    p = machine.weights(weight)
+    root = np.sqrt(p)
+    A = WeightedRows(source.Phi, rows, root)
+    n, N = A.shape
     x, rest = _vectors(root, Y, machine)
-    blocks = list(row_blocks(n, N))
-    size = sum(_square_sum(scale_rows(Phi[rows[b]], root[b])) for b in blocks)  # at least the largest eigenvalue
-    if strengths.min() < EIGENVALUE_DIGITS * size:
-        A = np.ascontiguousarray(dense(scale_rows(Phi[rows], root)))
-        found = _ext.ridge_bidiagonal(A, x, rest, strengths, *_bias(machine))
+    if strengths.min() < EIGENVALUE_DIGITS * float(p @ source.squared_norms[rows]):  # the sum of all eigenvalues
+        square = A.triangle(x) if n > N else (A.dense(), x, rest)
+        found = _ext.ridge_bidiagonal(*square, strengths, *_bias(machine))
     elif n >= N:
-        M, right = np.zeros((N, N)), np.zeros((len(x), N))
-        for b in blocks:
-            A = scale_rows(Phi[rows[b]], root[b])
-            M += dense(A.T @ A)
-            right += np.asarray(A.T @ x[:, b].T).T
+        M, right = A.inner(x)
         found = _ext.ridge_symmetric(M, right, x @ x.T, strengths, "normal", 1.0, *_bias(machine))
     else:
-        A = scale_rows(Phi[rows], root)
-        M = np.ascontiguousarray(dense(A @ A.T))
-        u, *others = _ext.ridge_symmetric(M, x, rest, strengths, "shifted", 1.0, *_bias(machine))
-        found = (np.asarray(A.T @ u.reshape(-1, n).T).T.reshape(*u.shape[:2], N), *others)
+        u, *others = _ext.ridge_symmetric(A.outer(), x, rest, strengths, "shifted", 1.0, *_bias(machine))
+        found = (A.gathered(u.reshape(-1, n)).reshape(*u.shape[:2], N), *others)
     found = Solutions(*found)
     return found._replace(solved=found.solved.astype(bool))
-
-
-def _square_sum(A: Any) -> float:
-    numbers = A.data if sparse.issparse(A) else A.ravel()
-    return float(numbers @ numbers)
 
 
 def _vectors(root: np.ndarray, Y: np.ndarray, machine: Machine) -> tuple[np.ndarray, np.ndarray]:

@@ -83,3 +83,12 @@ def cholesky_solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def cholesky_solve_rows(A: np.ndarray, X: np.ndarray) -> None:
     """Replace each row x of X by the solution of ``A z = x``, with A from `cholesky`."""
     _call(f"{_letter(X)}potrs", "L", len(A), len(X), A, len(A), X, len(A))
+
+
+def triangular_rows(A: np.ndarray, n_columns: int) -> None:
+    """Replace the first columns of A by their product with an orthogonal matrix that is zero right of the diagonal."""
+    rows, stride = A.shape
+    tau, work = np.empty(rows, A.dtype), np.empty(64 * rows, A.dtype)
+    _call(f"{_letter(A)}geqrf", n_columns, rows, A, stride, tau, work, len(work))
+    for row in range(min(rows, n_columns)):
+        A[row, row + 1 : n_columns] = 0

@@ -36,6 +36,7 @@ from ..kernels.gram import row_blocks
 from .box_dual import Box, Solve, maximise
 from .lapack import cholesky, cholesky_solve, cholesky_solve_rows
 from .linear_system import Solution, dense
+from .weighted_rows import WeightedRows
 
 FEW_FEATURES = 2000
 DENSE_NUMBERS = 1 << 25  # sparse rows are made dense up to so many numbers
@@ -141,12 +142,14 @@ def solve_features(
     if too_large or X.shape[1] > FEW_FEATURES:
         return _solve_rows(X, problem, tol, max_iter, seed, state)
     p, y = problem.p, problem.y
-    X = np.asarray(dense(X), dtype=np.float64)
-    h = X.T @ (p * y)
-    G = problem.l2 * (X.T @ (p[:, None] * X) - np.outer(h, h))
+    weighted = WeightedRows(X, np.arange(len(y)), np.sqrt(p))
+    G, h = weighted.inner((np.sqrt(p) * y)[None])
+    G = problem.l2 * (G - np.outer(h, h))
     G[np.diag_indices_from(G)] += 1
     L = linalg.cholesky(G, lower=True, overwrite_a=True, check_finite=False)
-    rows = np.ascontiguousarray(linalg.solve_triangular(L, X.T, lower=True, check_finite=False).T)
+    rows = np.empty(X.shape)
+    for part in row_blocks(*X.shape):
+        rows[part] = linalg.solve_triangular(L, dense(X[part]).T, lower=True, check_finite=False).T
     box = Box(
         y,
         problem.C * problem.weight,

@@ -24,10 +24,14 @@ from .lent import form_of
 
 def with_constant(X: Any, value: float) -> Any:
     """``X`` with one more column, of this value; sparse rows stay sparse."""
-    if sparse.issparse(X):
-        column = np.full((X.shape[0], 1), value, dtype=X.dtype)
-        return sparse.csr_array(sparse.hstack([X, sparse.csr_array(column)], format="csr"))
-    return form_of(X, value, lambda rows: np.hstack([rows, np.full((len(rows), 1), value, dtype=rows.dtype)]))
+
+    def make(rows: Any) -> Any:
+        column = np.full((rows.shape[0], 1), value, dtype=rows.dtype)
+        if sparse.issparse(rows):
+            return sparse.csr_array(sparse.hstack([rows, sparse.csr_array(column)], format="csr"))
+        return np.hstack([rows, column])
+
+    return form_of(X, value, make)
 
 
 def solve_multi_margin(

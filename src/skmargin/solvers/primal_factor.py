@@ -5,15 +5,19 @@
     w = sum_{j in pivots} phi(x_j) B_j,      B = L^-T V,      L = R[pivots]
 
 have the scores ``R V`` on all rows and the inner products ``V'V``: a linear problem on the rows of ``R`` is the
-problem itself.
+problem itself.  So it is for some of the rows: the folds of a search share one factor.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
+
+from ..kernels.gram import row_blocks
+from .lent import whole_form
+from .primal_rows import Rows
 
 
 @dataclass
@@ -42,7 +46,38 @@ def factorise(K: np.ndarray) -> GramFactor:
     order = order.astype(np.intp) - 1
     if rank == 0:
         raise ValueError("The kernel matrix is zero: all rows have the same image.")
-    tall = np.tril(factor)[:, :rank]
     R = np.empty((n, rank))
-    R[order] = tall
-    return GramFactor(R, order[:rank], np.ascontiguousarray(tall[:rank]))
+    for rows in row_blocks(n, rank):
+        R[order[rows]] = np.tril(factor[rows, :rank], rows.start)
+    return GramFactor(R, order[:rank], R[order[:rank]])
+
+
+@dataclass
+class WideRows:
+    """Dense rows ``X`` with more features than their number, in the coordinates ``factor.R``."""
+
+    X: np.ndarray
+    factor: GramFactor
+
+    def vectors(self, V: np.ndarray) -> np.ndarray:
+        """Weights of the features (d, k) from those of the coordinates."""
+        B = self.factor.coefficients(V).astype(self.X.dtype, copy=False)
+        return Rows(self.X, self.factor.pivots).transposed_times(B)
+
+    def start(self, W: np.ndarray) -> np.ndarray:
+        """The inverse."""
+        return self.factor.start(Rows(self.X, self.factor.pivots).times(W.astype(self.X.dtype, copy=False)))
+
+
+def wide_rows(X: np.ndarray) -> tuple[WideRows, np.ndarray]:
+    """Coordinates for these rows, which others may share, and the rows in them."""
+
+    def make(whole: np.ndarray, n_different: int) -> WideRows:
+        factor = factorise(Rows(whole[:n_different]).gram(np.zeros(X.shape[1]), np.float64))
+        R = factor.R.astype(X.dtype, copy=False)
+        if len(whole) > n_different:
+            R = np.concatenate([R, R[: len(whole) - n_different]])
+        return WideRows(whole, replace(factor, R=R))
+
+    made, start = whole_form(X, "wide", make, lambda made: made.factor.R)
+    return made, made.factor.R[start : start + len(X)]

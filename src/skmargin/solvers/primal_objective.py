@@ -20,9 +20,10 @@ import numpy as np
 
 from skmargin._core import _ext
 
-from ..kernels.gram import row_blocks
+from ..kernels.gram import row_blocks, squared_norms
 from ..losses import Own, SmoothLoss
 from ..regularizers import SmoothPenalty
+from .lent import window
 from .primal_rows import Rows
 
 _PRECONDITION_ROWS = 200
@@ -83,7 +84,9 @@ class PrimalObjective:
         d = self.rows.shape[1]
         self.centre = np.zeros(d, self.rows.dtype)
         if fit_intercept and eps == 0:
-            self.centre = np.asarray(X.T @ (weight / self.total)).astype(self.rows.dtype)
+            share = weight / self.total
+            parts = (np.asarray(window(X, rows).T @ share[rows]) for rows in row_blocks(*X.shape))
+            self.centre = sum(parts, np.zeros(d)).astype(self.rows.dtype)
         self.shape = (d + fit_intercept, n_classes)
 
     def with_pieces(self, loss: SmoothLoss, penalty: SmoothPenalty) -> PrimalObjective:
@@ -100,29 +103,16 @@ class PrimalObjective:
 
     def some_rows(self, point: Point, kept: np.ndarray) -> tuple[PrimalObjective, Point]:
         """The problem on some of the samples (the centre stays) and the point's place in it."""
-        if len(kept) == len(self.weight):
-            return self, point
         other = copy.copy(self)
-        other.rows, other.weight = Rows(self.rows.X[kept]), self.weight[kept]
+        other.rows, other.weight = self.rows.some(kept), self.weight[kept]
         other.own = (np.arange(len(kept)), self.own[1][kept])
         F = np.asarray(point.F[kept], order="C" if self.rows.sparse else "F")
         return other, replace(point, F=F)
 
-    def gram(self) -> np.ndarray:
-        """Inner products of the centred rows."""
-        X, centre = self.rows.X, self.centre
-        if not self.rows.sparse:
-            X = X - centre
-            return X @ X.T
-        u = X @ centre
-        return (X @ X.T).toarray() - u[:, None] - u + centre @ centre
-
     @cached_property
     def row_size(self) -> float:
         """Root mean square length of the centred rows: the natural unit of ``1 / ||w||``."""
-        X = self.rows.X
-        squares = X.multiply(X).sum(axis=1) if self.rows.sparse else np.einsum("ij,ij->i", X, X)
-        mean_square = float(self.weight @ np.asarray(squares).ravel()) / self.total
+        mean_square = float(self.weight @ squared_norms(self.rows.X)) / self.total
         return float(np.sqrt(max(mean_square - float(self.centre @ self.centre), 0.0))) or 1.0
 
     def _split(self, theta: np.ndarray) -> tuple[np.ndarray, Any]:
@@ -152,14 +142,20 @@ class PrimalObjective:
     def _blocks_of_rows(self) -> Iterator[tuple[slice, Own, np.ndarray]]:
         """Slices of the samples with what the loss must know of them: its temporaries stay in the cache."""
         for rows in row_blocks(len(self.weight), self.n_classes):
-            yield rows, (self.own[0][: rows.stop - rows.start], self.own[1][rows]), self.weight[rows]
+            yield rows, self._own(rows), self.weight[rows]
+
+    def _own(self, rows: slice) -> Own:
+        return self.own[0][: rows.stop - rows.start], self.own[1][rows]
 
     def pull_back(self, P: np.ndarray) -> np.ndarray:
         """Transpose of :meth:`scores`: the gradient in ``theta`` of a function whose slopes in the scores are ``P``."""
+        return self._pulled_back(self.rows.transposed_times(P), P.sum(axis=0))
+
+    def _pulled_back(self, into: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """The same from ``X'P`` and the sums of the columns of ``P``."""
         G = np.empty(self.shape, self.rows.dtype)
-        total = P.sum(axis=0)
         W, _ = self._split(G)
-        W[:] = self.rows.transposed_times(P)
+        W[:] = into
         W -= np.outer(self.centre, total)
         if self.fit_intercept:
             G[-1] = total
@@ -193,13 +189,17 @@ class PrimalObjective:
 
     def hessian(self, point: Point) -> Callable[[np.ndarray], np.ndarray]:
         """The map ``V -> Hessian V`` at the point."""
-        curvature = self.loss.curvature(point.F, self.own, self.weight)
+        curvatures = [
+            self.loss.curvature(point.F[part], self._own(part), self.weight[part]) for part in self.rows.parts()
+        ]
         penalty = self.penalty.hessian(self._split(point.theta)[0])
 
         def product(V: np.ndarray) -> np.ndarray:
-            G = self.pull_back(curvature.product(self.scores(V)))
-            W, _ = self._split(G)
-            W += penalty(self._split(V)[0])
+            W, b = self._split(V)
+            shift = b - self.centre @ W
+            steps = [lambda F, of=of: of.product(np.add(F, shift, out=F)) for of in curvatures]
+            G = self._pulled_back(*self.rows.congruence(W, steps))
+            self._split(G)[0][:] += penalty(W)
             if self.eps:
                 G += 2 * self.eps * V
             return G

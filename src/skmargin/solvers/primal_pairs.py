@@ -18,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from ..kernels.gram import row_blocks
 from .primal_objective import Point, PrimalObjective
 
 Map = Callable[[np.ndarray], np.ndarray]
@@ -26,6 +27,7 @@ _STRONG = 0.1  # strength from which a pair is worth its place in the Cholesky f
 _DROPPED = 0.03  # strength, spread over the features, that the samples left out of a Hessian may have
 _LOST = 1e-4  # share of the curvature in the intercepts, which no penalty has, that they may have
 _FEW_PRODUCTS = 100_000  # multiply-adds with the rows that are not worth a choice
+_FEW_LEFT_OUT = 0.1  # share of the samples below which to go round them takes longer than they do
 _UNSEEN = 1e-2  # share of the penalty that stands for the intercepts, which it does not see
 
 
@@ -73,6 +75,8 @@ class Pairs:
         dropped, lost = np.cumsum(sizes[order]), np.cumsum(weights[order])
         first = np.searchsorted(dropped, _DROPPED * self.n_features, side="right")
         first = min(first, np.searchsorted(lost, _LOST * lost[-1], side="right"))
+        if first < _FEW_LEFT_OUT * len(order):
+            return self.objective.hessian(self.point)
         some, at = self.objective.some_rows(self.point, np.sort(order[first:]))
         return some.hessian(at)
 
@@ -92,10 +96,13 @@ class Pairs:
         E = np.zeros((len(row), k), dtype)
         E[np.arange(len(row)), other] = root
         E[np.arange(len(row)), own] = -root
-        K = some.gram()[np.ix_(row, row)]
-        K *= E @ inverse @ E.T
-        if objective.fit_intercept:
-            K += E @ intercept @ E.T
+        K = some.rows.gram(objective.centre)
+        if len(row) > len(chosen):
+            K = K[np.ix_(row, row)]
+        for block in row_blocks(len(K), len(K)):
+            K[block] *= E[block] @ inverse @ E.T
+            if objective.fit_intercept:
+                K[block] += E[block] @ intercept @ E.T
         K.flat[:: len(K) + 1] += 1
         factor = _cholesky(K)
         at, mine = row * k + other, (np.arange(len(chosen)), y[chosen])
@@ -126,11 +133,15 @@ def _spread(T: np.ndarray) -> np.ndarray:
 
 
 def _cholesky(K: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Cholesky factor; a matrix that is definite in double precision only is factored there."""
+    """Cholesky factor in the place of ``K``; a matrix that is definite in double precision only is factored there."""
+    diagonal = np.diagonal(K).copy()
     try:
-        return cho_factor(K, check_finite=False)
+        return cho_factor(K.T, overwrite_a=True, check_finite=False)  # of K it would make a copy
     except np.linalg.LinAlgError:
-        return cho_factor(K.astype(np.float64), check_finite=False)
+        K = np.triu(K, 1).astype(np.float64)  # what was not overwritten
+        K += K.T
+        np.fill_diagonal(K, diagonal)
+        return cho_factor(K, check_finite=False)
 
 
 def _inverse(A: np.ndarray) -> np.ndarray:

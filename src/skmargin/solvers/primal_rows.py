@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from itertools import pairwise
@@ -12,74 +12,178 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
 
-from .lent import form_of
+from .lent import form_of, window
 
 _BLOCK_WORK = 16_000_000  # multiply-adds of one block of a threaded product
+_CHUNK = 1 << 21  # bytes of the rows that a product gathers at once
+_FEW = 1 << 22  # bytes up to which some rows are copied instead: a constant, however large X is
+_GRAM_COLUMNS = 128  # at least so many at once: fewer are slower than the memory of the result
+
+Map = Callable[[np.ndarray], np.ndarray]
 
 
 class Rows:
     """Products with the rows, ``X W`` and ``X'P``, on all cores.
+
+    ``kept``: with these of the rows only.  They are not copied as a whole but gathered chunk by chunk in every product,
+    so that a thread needs no more than a chunk beside the array that it shares with others.
 
     Large products are cut into blocks that do not depend on the number of threads: the same bits on every machine.
     The caller holds BLAS at one thread (`blas_threads`): its own threads spin and wait for each other on a busy
     machine.
     """
 
-    def __init__(self, X: Any) -> None:
-        self.X, self.sparse = X, sparse.issparse(X)
-        self.shape: tuple[int, int] = X.shape
+    def __init__(self, X: Any, kept: np.ndarray | None = None) -> None:
+        self.X, self.kept, self.sparse = X, kept, sparse.issparse(X)
+        self.shape: tuple[int, int] = (X.shape[0] if kept is None else len(kept), X.shape[1])
         self.dtype: np.dtype = X.dtype
+        # X'P adds to the rows of a table (d, k) in any order: where that one is the larger one, X' by rows is faster
+        self.transposes = self.sparse and X.shape[1] > X.shape[0]
+
+    def some(self, kept: np.ndarray) -> Rows:
+        """Some of all rows."""
+        few = not self.sparse and len(kept) * self.shape[1] * self.dtype.itemsize <= _FEW
+        return Rows(self.X[kept]) if few or self.transposes else Rows(self.X, kept)
 
     @cached_property
-    def _transposed(self) -> Any:
-        """Sparse ``X'`` by rows: no scatter in ``X'P``, and blocks by rows."""
-        return self.X.T.tocsr()
+    def _transposed(self) -> Rows:
+        return Rows(self.X.T.tocsr())
 
     def astype(self, dtype: Any) -> Rows:
-        """The same rows in another precision (shared where they were lent)."""
+        """All rows in another precision (shared where they were lent)."""
         numbers = self.X.data if self.sparse else self.X
         other = form_of(numbers, dtype, lambda whole: whole.astype(dtype))
         if not self.sparse:
             return Rows(other)
-        X = type(self.X)(self.shape, dtype=dtype)  # its constructor would copy small parts of arrays
+        X = type(self.X)(self.X.shape, dtype=dtype)  # its constructor would copy small parts of arrays
         X.data, X.indices, X.indptr = other, self.X.indices, self.X.indptr
         return Rows(X)
 
+    # -- products -----------------------------------------------------------------------------------------------------
+
     def times(self, W: np.ndarray) -> np.ndarray:
         """``X W`` (n, k): column-major for dense rows, so that sums over classes run along the samples."""
-        if self.sparse:
-            return self._sparse(self.X, W)
-        out = np.empty((W.shape[1], self.shape[0]), dtype=W.dtype)
+        out = np.empty((self.shape[0], W.shape[1]), dtype=W.dtype, order="C" if self.sparse else "F")
+        W = np.ascontiguousarray(W) if self.sparse else W
 
         def block(rows: slice) -> None:
-            np.matmul(W.T, self.X[rows].T, out=out[:, rows])
+            for part, X in self._gathered(self._parts(rows, self.kept is not None)):
+                _times(X, W, out[part])
 
-        _run(block, _blocks(self.shape[0], self.X.size * W.shape[1] // _BLOCK_WORK))
-        return out.T
+        _run(block, self._blocks(W.shape[1]))
+        return out
 
     def transposed_times(self, P: np.ndarray) -> np.ndarray:
         """``X'P`` (d, k)."""
+        if self.transposes:
+            return self._transposed.times(P)
+
+        def block(rows: slice) -> np.ndarray:
+            parts = self._parts(rows, self.kept is not None)
+            return _total(X.T @ P[part] for part, X in self._gathered(parts))
+
+        return _total(_run(block, self._blocks(P.shape[1])))
+
+    def parts(self) -> list[slice]:
+        """The chunks of :meth:`congruence`."""
+        if self.transposes:
+            return [slice(0, self.shape[0])]
+        return [part for rows in self._blocks(1) for part in self._parts(rows, True)]
+
+    def congruence(self, W: np.ndarray, inner: Sequence[Map]) -> tuple[np.ndarray, np.ndarray]:
+        """``X'U`` and the sums of the columns of ``U``, where ``U = inner[c](X W)`` in the rows of chunk c.
+
+        The rows of a chunk are still in the cache when they are needed again.
+        """
+        parts = self.parts()
+        if len(parts) == 1:
+            U = inner[0](self.times(W))
+            return self.transposed_times(U), U.sum(axis=0)
+
+        def block(numbers: slice) -> tuple[np.ndarray, np.ndarray]:
+            G, total = None, np.zeros(W.shape[1])
+            for step, (part, X) in zip(inner[numbers], self._gathered(parts[numbers]), strict=True):
+                F = np.empty((part.stop - part.start, W.shape[1]), W.dtype, order="C" if self.sparse else "F")
+                _times(X, W, F)
+                U = step(F)
+                total += U.sum(axis=0)
+                G = X.T @ U if G is None else np.add(G, X.T @ U, out=G)
+            assert G is not None
+            return G, total
+
+        found = _run(block, _blocks(len(parts), self._work(W.shape[1]) // _BLOCK_WORK))
+        return _total(G for G, _ in found), _total(total for _, total in found).astype(W.dtype)
+
+    def gram(self, centre: np.ndarray, dtype: Any = None) -> np.ndarray:
+        """Inner products of the rows, all less ``centre``, in this number type or in that of the rows."""
+        n, d = self.shape
+        kept = slice(None) if self.kept is None else self.kept
         if self.sparse:
-            return self._sparse(self._transposed, P)
-        parts = _run(lambda r: self.X[r].T @ P[r], _blocks(self.shape[0], self.X.size * P.shape[1] // _BLOCK_WORK))
-        total = parts[0]
-        for part in parts[1:]:
-            total += part
-        return total
+            X = self.X[kept]
+            u = X @ centre
+            return (X @ X.T).toarray() - u[:, None] - u + centre @ centre
+        K = np.zeros((n, n), dtype or self.dtype)
+        step = max(_GRAM_COLUMNS, _CHUNK // (K.itemsize * max(1, n)))
+        for start in range(0, d, step):
+            columns = slice(start, start + step)
+            X = np.subtract(self.X[:, columns][kept], centre[columns], dtype=K.dtype)
+            K += X @ X.T
+        return K
 
-    def _sparse(self, A: Any, B: np.ndarray) -> np.ndarray:
-        blocks = _blocks(A.nnz, A.nnz * B.shape[1] // _BLOCK_WORK)
-        if len(blocks) == 1:
-            return A @ B
-        cuts = [0, *np.searchsorted(A.indptr, [b.stop for b in blocks[:-1]]).tolist(), A.shape[0]]
-        out = np.empty((A.shape[0], B.shape[1]), dtype=B.dtype)
-        B = np.ascontiguousarray(B)
+    # -- pieces -------------------------------------------------------------------------------------------------------
 
-        def block(rows: slice) -> None:
-            out[rows] = A[rows] @ B
+    def _work(self, n_columns: int) -> int:
+        size = self.X.nnz if self.sparse else self.X.size
+        return int(size * n_columns * (self.shape[0] / max(1, self.X.shape[0])))
 
-        _run(block, [slice(a, b) for a, b in pairwise(cuts)])
-        return out
+    def _blocks(self, n_columns: int) -> list[slice]:
+        """Blocks of rows of a product, for the threads."""
+        blocks = _blocks(self.shape[0], self._work(n_columns) // _BLOCK_WORK)
+        if not self.sparse or self.kept is not None or len(blocks) == 1:
+            return blocks
+        wanted = np.linspace(0, self.X.nnz, len(blocks) + 1)[1:-1]  # as many numbers in each
+        cuts = [0, *np.searchsorted(self.X.indptr, wanted).tolist(), self.shape[0]]
+        return [slice(a, b) for a, b in pairwise(cuts)]
+
+    def _parts(self, rows: slice, cut: bool) -> Iterator[slice]:
+        """Some rows, cut into chunks; those of sparse rows have more numbers than ``X'P`` has rows."""
+        if not cut:
+            yield rows
+            return
+        width = self.X.nnz // max(1, self.X.shape[0]) if self.sparse else self.shape[1]
+        most = _CHUNK // self.dtype.itemsize
+        step = max(1, (max(most, 4 * self.shape[1]) if self.sparse else most) // max(1, width))
+        for start in range(rows.start, rows.stop, step):
+            yield slice(start, min(start + step, rows.stop))
+
+    def _gathered(self, parts: Iterable[slice]) -> Iterator[tuple[slice, Any]]:
+        """The rows of some chunks, one after the other in the same place."""
+        room = np.empty((0, self.shape[1]), self.dtype)
+        for part in parts:
+            if self.kept is None:
+                yield part, window(self.X, part)
+            elif self.sparse:
+                yield part, self.X[self.kept[part]]
+            else:
+                some = self.kept[part]
+                if len(room) < len(some):
+                    room = np.empty((len(some), self.shape[1]), self.dtype)
+                yield part, np.take(self.X, some, axis=0, out=room[: len(some)], mode="clip")  # others make a copy
+
+
+def _times(X: Any, W: np.ndarray, out: np.ndarray) -> None:
+    if sparse.issparse(X):
+        out[:] = X @ W
+    else:
+        np.matmul(W.T, X.T, out=out.T)
+
+
+def _total(parts: Iterable[np.ndarray]) -> np.ndarray:
+    parts = iter(parts)
+    total = next(parts)
+    for part in parts:
+        total += part
+    return total
 
 
 def _blocks(n: int, wanted: int) -> list[slice]:

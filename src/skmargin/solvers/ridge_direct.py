@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import LinAlgError
 from scipy.sparse.linalg import LinearOperator, cg, lsmr
 
@@ -23,11 +22,11 @@ from .linear_system import (
     Machine,
     RidgePath,
     Solution,
-    dense,
-    scale_rows,
     spectrum_of_features,
     spectrum_of_kernel,
 )
+from .sources import Features
+from .weighted_rows import WeightedRows
 
 
 class Iterated(NamedTuple):
@@ -51,7 +50,7 @@ def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Mach
         K *= root
         p = np.sqrt(machine.weights(weight))
         K *= p[:, None]
-        solution = _normal_equations(K, p, Y, machine, s)
+        solution = _normal_equations(WeightedRows(K, None, p), Y, machine, s)
         return solution._replace(coef=root[:, None] * solution.coef)
     if s < 1e-12 * largest:
         return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
@@ -63,18 +62,16 @@ def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Mach
     return Solution(root[:, None] * u, b, residual)
 
 
-def solve_features(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:
-    """Solution on explicit features, dense or sparse."""
-    n, N = Phi.shape
+def solve_features(
+    source: Features, rows: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float
+) -> Solution:
+    """Solution on some rows of explicit features, dense or sparse; the other arguments are of these rows."""
     given, weight = weight, machine.weights(weight)
     root = np.sqrt(weight)
-    bound = float(
-        weight @ np.asarray(abs(Phi).power(2).sum(axis=1) if sparse.issparse(Phi) else (Phi**2).sum(axis=1)).ravel()
-    )
-    if 0 < s < EIGENVALUE_DIGITS * bound:
-        return solutions_features(Phi, np.arange(n), given, Y, machine, np.array([s])).at(0)
+    A = WeightedRows(source.Phi, rows, root)
+    n, N = A.shape
     if s == 0:
-        spectrum = spectrum_of_features(Phi, given, machine, s)
+        spectrum = spectrum_of_features(source.rows(rows), given, machine, s)
         path = RidgePath(spectrum, Y, machine)
         with_bias = machine.bias != "none"
         if len(spectrum.lam) < N or (with_bias and path.q_rest @ path.q_rest < 1e-12 * weight.sum()):
@@ -83,37 +80,35 @@ def solve_features(Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine
                 f"intercept, but the {n} rows have rank {len(spectrum.lam)}. Use alpha > 0."
             )
         return path.solution(s)
+    if s < EIGENVALUE_DIGITS * float(weight @ source.squared_norms[rows]):
+        return solutions_features(source, rows, given, Y, machine, np.array([s])).at(0)
     if n > N:
-        return _normal_equations(scale_rows(Phi, root), root, Y, machine, s)
-    A = scale_rows(Phi, root)
-    M = dense(A @ A.T)
+        return _normal_equations(A, Y, machine, s)
+    M = A.outer()
     M[np.diag_indices_from(M)] += s
     u, b, residual = _dual(M, root, Y, machine, s)
-    return Solution(np.asarray(A.T @ u), b, residual)
+    return Solution(A.gathered(u.T).T, b, residual)
 
 
-def _normal_equations(A: Any, root: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:
-    """Solution from A = sqrt(p) Phi and sqrt(p); besides A one matrix of N x N numbers is made."""
-    N = A.shape[1]
+def _normal_equations(A: WeightedRows, Y: np.ndarray, machine: Machine, s: float) -> Solution:
+    """Solution from A = sqrt(p) Phi; one matrix of N x N numbers is made."""
+    root, N = A.root, A.shape[1]
     y = root[:, None] * Y.reshape(len(root), -1)
     with_bias = machine.bias != "none"
     S = np.empty((N + with_bias, N + with_bias))
-    if sparse.issparse(A):
-        S[:N, :N] = dense(A.T @ A)
-    else:
-        np.matmul(A.T, A, out=S[:N, :N])
+    _, right = A.inner(np.column_stack([y, root]).T, S[:N, :N])
     S[np.arange(N), np.arange(N)] += s
     h = np.empty((N + with_bias, y.shape[1]))
-    h[:N] = A.T @ y
+    h[:N] = right[:-1].T
     if with_bias:
-        S[:N, N] = S[N, :N] = A.T @ root
+        S[:N, N] = S[N, :N] = right[-1]
         S[N, N] = root @ root + (s if machine.bias == "penalised" else 0)
         h[N] = root @ y
     cholesky(S)
     r = cholesky_solve(S, h)
     coef, b = r[:N], r[N] if with_bias else np.zeros(y.shape[1])
     # 1 - h'r as a sum of squares (r minimises): no cancellation where the fit is nearly perfect
-    rest = y - np.asarray(A @ coef) - root[:, None] * b
+    rest = y - A.times(coef) - root[:, None] * b
     penalty = s * (np.einsum("ij,ij->j", coef, coef) + (b**2 if machine.bias == "penalised" else 0))
     return Solution(coef, b, np.einsum("ij,ij->j", rest, rest) + penalty)
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+
+from ..kernels.gram import row_blocks, squared_norms
 
 
 @dataclass(frozen=True)
@@ -36,16 +40,28 @@ class Features:
 
     Phi: Any
 
+    @cached_property
+    def squared_norms(self) -> np.ndarray:
+        """``||phi_i||^2`` of all rows."""
+        return squared_norms(self.Phi)
+
     def rows(self, rows: np.ndarray) -> Any:
         """Features of some rows; a view where they are all."""
         return self.Phi if len(rows) == self.Phi.shape[0] else self.Phi[rows]
 
     def scores(self, rows: np.ndarray, fitted: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Products of ``coef`` (one row for each feature) at other rows."""
-        return np.asarray(self.Phi[rows] @ coef)
+        return products(self.Phi[rows], coef)
 
 
 Source = KernelBlocks | Features
+
+
+def products(X: Any, W: np.ndarray) -> np.ndarray:
+    """``X W``, dense; of rows in another number type than W block by block, since they are converted."""
+    if sparse.issparse(X) or X.dtype == W.dtype:
+        return np.asarray(X @ W)
+    return np.concatenate([X[rows] @ W for rows in row_blocks(*X.shape)])
 
 
 def submatrix(K: np.ndarray) -> KernelBlocks:
