@@ -11,7 +11,7 @@
 //   - conjugate gradients on the face of the dual (face.hpp) between passes;
 //   - the primal point may be W stretched a little: where C is large, losses that remain although the dual is solved
 //     vanish when W grows by a part of tol, and nothing has to be iterated for them.
-// Stopping test: (P - D)/P <= tol at a full check, with D at an exactly feasible dual point (balance.hpp).
+// Stopping test: (P - D)/P <= tol at a full check, with D at an exactly feasible dual point (feasible_dual.hpp).
 // Crammer & Singer (2001), Keerthi et al. (2008); the layout is described in rows.hpp.
 #pragma once
 #include <cmath>
@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "balance.hpp"
 #include "duals.hpp"
+#include "feasible_dual.hpp"
 #include "linear_model.hpp"
 #include "losses.hpp"
 #include "multipliers.hpp"
@@ -160,7 +160,7 @@ class BlockAscent {
         block_gap_ = gap += primal;
         if (!geo.intercept()) return gap;
         // The running gap belongs to the proximal problem in b: only worth a certificate when it is small itself.
-        if (last || gap <= limits_.goal(primal)) best_dual_ = std::max(best_dual_, feasible_dual());
+        if (last || gap <= limits_.goal(primal)) best_dual_ = std::max(best_dual_, feasible_dual(*this, outside_));
         return std::max(primal - best_dual_, gap);
     }
 
@@ -493,46 +493,6 @@ class BlockAscent {
         return gap;
     }
 
-    // Dual value at a circulation near the duals (balance.hpp).
-    double feasible_dual() {
-        std::vector<int64_t> start(n + 1, 0);
-        for (const Outside& o : outside_) ++start[o.sample + 1];
-        for (int64_t i = 0; i < n; ++i) start[i + 1] += start[i] + duals[i].size;
-        std::vector<int32_t> cls(start[n]);
-        std::vector<double> alpha(start[n]), slope(start[n]);
-        for (int64_t i = 0; i < n; ++i) {
-            const Duals::Row& r = duals[i];
-            if (r.size == 0) continue;
-            std::copy(r.cls, r.cls + r.size, &cls[start[i]]);
-            std::copy(r.alpha, r.alpha + r.size, &alpha[start[i]]);
-            cls_[0] = y[i];
-            std::copy(r.cls, r.cls + r.size, cls_.begin() + 1);
-            model.scores(i, cls_.data(), r.size + 1, f_.data());
-            spend(geo.rows.cost(i) * (r.size + 1));
-            for (int32_t j = 0; j < r.size; ++j) slope[start[i] + j] = 1 - f_[0] + f_[j + 1];
-        }
-        for (const Outside& o : outside_)
-            cls[start[o.sample + 1] - 1] = o.rival, slope[start[o.sample + 1] - 1] = o.slope;
-        const auto row = [&](int64_t i) {
-            const auto size = static_cast<int32_t>(start[i + 1] - start[i]);
-            return Duals::Row{alpha.data() + start[i], cls.data() + start[i], size};
-        };
-        const auto with = [&](int64_t i, auto visit) {
-            if (const Duals::Row r = row(i); r.size > 0) visit(y[i], r.cls, r.alpha, r.size);
-        };
-        balance(k, n, loss, with, [&](int64_t i, int32_t j) { return slope[start[i] + j]; });
-        Model feasible(geo);
-        double value = 0;
-        for (int64_t i = 0; i < n; ++i)
-            if (const Duals::Row r = row(i); std::any_of(r.alpha, r.alpha + r.size, [](double a) { return a != 0; })) {
-                value += loss.dual(i, r.alpha, r.size);
-                add_sample(feasible, i, r);
-            }
-        measure(feasible, row);
-        if constexpr (Model::weighted) return value - feasible.conjugate();
-        else return value - 0.5 * feasible.squared_norm();
-    }
-
     // At the start all norms are zero: weigh the classes alike, as if each had the norm that one sample can give it.
     void first_weights() {
         if constexpr (Model::weighted) {
@@ -555,12 +515,6 @@ class BlockAscent {
     double penalty_ = 0, dual_ = 0, stretch_ = 1;           // of the last check
     double lengths_[trials] = {}, stretched_[trials] = {};  // stretches that a check tries, and the sum of the losses
     double saved_ = 0;                                      // loss that the stretch saved in this pass
-    // Rivals that just do not come too close, the closest of each sample: what they might hold can balance the duals.
-    struct Outside {
-        int64_t sample;
-        int32_t rival;
-        double slope;
-    };
     std::vector<Outside> outside_;
     Multipliers multipliers_;
     Rests rests_;
