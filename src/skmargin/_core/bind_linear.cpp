@@ -60,6 +60,29 @@ nb::dict csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, V
                        task);
 }
 
+// The numbers of dense rows that are not zero, `stored` of them, as CSR arrays (values, columns, row starts).
+template <class T>
+nb::tuple to_csr(Matrix<T> X, int64_t stored) {
+    const size_t n = X.shape(0), d = X.shape(1), room = static_cast<size_t>(stored) + 1;  // one more: see below
+    std::vector<int32_t> start(n + 1, 0), columns(room);
+    std::vector<T> values(room);
+    size_t at = 0;
+    {
+        nb::gil_scoped_release unlocked;
+        for (size_t i = 0; i < n; ++i) {
+            const T* row = X.data() + i * d;
+            for (size_t j = 0; j < d; ++j) {  // written in any case, kept if it is not zero: no branch to guess
+                values[at] = row[j];
+                columns[at] = static_cast<int32_t>(j);
+                at += row[j] != 0 && at + 1 < room;
+            }
+            start[i + 1] = static_cast<int32_t>(at);
+        }
+    }
+    return nb::make_tuple(to_numpy(std::move(values), {at}), to_numpy(std::move(columns), {at}),
+                          to_numpy(std::move(start), {n + 1}));
+}
+
 }  // namespace
 
 void bind_linear(nb::module_& m) {
@@ -70,4 +93,6 @@ void bind_linear(nb::module_& m) {
     m.def("csr_blocks", &csr<double, int32_t>);
     m.def("csr_blocks", &csr<float, int64_t>);
     m.def("csr_blocks", &csr<double, int64_t>);
+    m.def("to_csr", &to_csr<float>, nb::arg("X").noconvert(), nb::arg("stored"));
+    m.def("to_csr", &to_csr<double>, nb::arg("X").noconvert(), nb::arg("stored"));
 }

@@ -241,9 +241,11 @@ def _suitable_rows(X: Any) -> Any:
     n, d = X.shape
     if sparse.issparse(X):
         return X.toarray() if X.nnz > SPARSE_BELOW * n * d else X
-    if d >= 32 and np.count_nonzero(X) < SPARSE_BELOW * n * d:
+    if d < 32 or (stored := int(np.count_nonzero(X))) >= SPARSE_BELOW * n * d:
+        return X
+    if stored > np.iinfo(np.int32).max:
         return sparse.csr_array(X)
-    return X
+    return sparse.csr_array(_ext.to_csr(np.ascontiguousarray(X), stored), shape=X.shape)
 
 
 def _stages(X: Any, tol: float) -> list[tuple[type, float, bool]]:
