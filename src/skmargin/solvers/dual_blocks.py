@@ -200,8 +200,9 @@ def direction_apart(X: Any, cap: np.ndarray, mean: np.ndarray) -> bool:
 def _spread(X: Any, mean: np.ndarray) -> float:
     """Mean squared distance of a row from ``mean``."""
     numbers = X.data if sparse.issparse(X) else X.ravel()
-    square = float(np.einsum("i,i->", numbers, numbers, dtype=np.float64))  # BLAS would wait for its threads
-    return max(0.0, square / X.shape[0] - float(mean @ mean))
+    # not by BLAS, which would wait for its threads
+    square, middle = (float(np.einsum("i,i->", v, v, dtype=np.float64)) for v in (numbers, mean))
+    return max(0.0, square / X.shape[0] - middle)
 
 
 def _zero(n: int, d: int, k: int, cap: np.ndarray) -> DualState:
