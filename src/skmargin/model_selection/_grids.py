@@ -19,9 +19,9 @@ STRENGTHS = {
     "lambda1": [0.25, 1.0],
     "lambda2": [0.25, 1.0],
 }
-# Where a name means something else: the papers' grids.
+# Where a name means something else: the papers' grids.  Abe's has eight of these strengths; they cost next to nothing.
 OF_CLASS = {
-    "ULDMClassifier": {"alpha": [1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.1]},
+    "ULDMClassifier": {"alpha": [10.0**e for e in range(-12, 0)]},
     "M3SVC": {"p": [2.0, 4.0]},
 }
 WIDTHS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
