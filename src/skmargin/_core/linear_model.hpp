@@ -36,8 +36,9 @@ struct Geometry {
 
     // With an intercept: centre at `mean`.  The larger t the shorter the steps of the blocks, since it is added to the
     // inner products of all pairs of rows; the smaller t the shorter those of b.  Where the duals, `room` in all, are
-    // too small to move b by a margin with what hardly changes the blocks, it is larger: so that they can, and ten times
-    // so where that is little beside the square of a row.
+    // too small to move b by a margin with what hardly changes the blocks, it is larger: so that they can, and ten
+    // times so where that is little beside the square of a row (the weighted blocks are solved less well: not for
+    // them).
     void centre(const double* mean, double room = std::numeric_limits<double>::infinity()) {
         free_ = true;
         direction.assign(mean, mean + rows.d);
@@ -53,7 +54,8 @@ struct Geometry {
         // are equal, nearer to 1 for the classes that matter most where they are not.
         const double weight = std::pow(static_cast<double>(rows.k), 0.75 * (2 / q - 1));
         const double typical = overlap(average, [&](int64_t i, int64_t j) { return mean2 - shift[i] - shift[j]; });
-        t = std::max({typical * weight, 1 / room, std::min(10 / room, 0.1 * average)});
+        t = std::max(typical * weight, 1 / room);
+        if (q == 2) t = std::max(t, std::min(10 / room, 0.1 * average));
         if (!(t > 0)) t = 1;
         for (double& a : curvature) a += t;
     }
