@@ -104,17 +104,19 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope)
             fall = fall && (alpha[j] == 0 || near[j]);
             if (down[j] > 0) inside.push_back(j);
         }
-        const size_t count = inside.size();
-        for (size_t a = 0; a < count && fall; ++a) change(own, cls[inside[a]], down[inside[a]], inside[a], -1);
-        for (size_t a = 0; a < count && count > 1 && !fall;
-             ++a) {  // each with its neighbours: half of the room for each
-            const int32_t j = inside[a], l = inside[(a + 1) % count];
+        if (fall) {
+            for (const int32_t j : inside) change(own, cls[j], down[j], j, -1);
+            return;
+        }
+        const size_t size = inside.size();
+        for (size_t a = 0; a < size && size > 1; ++a) {  // each with its neighbours: half of the room for each
+            const int32_t j = inside[a], l = inside[(a + 1) % size];
             change(cls[l], cls[j], 0.5 * std::min(down[j], up[l]), j, l);
             change(cls[j], cls[l], 0.5 * std::min(down[l], up[j]), l, j);
         }
     };
     double total = 0;
-    const auto count = [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
+    const auto add_up = [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
         for (int32_t j = 0; j < m; ++j) {
             excess[own] += alpha[j], excess[cls[j]] -= alpha[j];
             total += std::abs(alpha[j]);
@@ -126,7 +128,7 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope)
     std::vector<int64_t> players;
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
-            count(own, cls, alpha, m);
+            add_up(own, cls, alpha, m);
             bool any = false;
             plays(i, own, cls, alpha, m, [&](int32_t, int32_t, double, int32_t, int32_t) { any = true; });
             if (any) players.push_back(i);
@@ -156,9 +158,10 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope)
     const auto flow = [&](int32_t own, int32_t l, double alpha) { return alpha > 0 ? arc(own, l) : arc(l, own); };
     std::fill(capacity.begin(), capacity.end(), 0.0);
     std::fill(excess.begin(), excess.end(), 0.0);
+    total = 0;
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
-            count(own, cls, alpha, m);
+            add_up(own, cls, alpha, m);
             for (int32_t j = 0; j < m; ++j) capacity[flow(own, cls[j], alpha[j])] += std::abs(alpha[j]);
         });
     if (balanced()) return;

@@ -85,9 +85,8 @@ def window(rows: Any, part: slice) -> Any:
         return rows[part]
     start = rows.indptr[part.start : part.stop + 1]
     data = slice(start[0], start[-1])
-    out = type(rows)(
-        (part.stop - part.start, rows.shape[1]), dtype=rows.dtype
-    )  # given arrays, it would copy small ones
+    # given arrays, the constructor would copy small ones
+    out = type(rows)((part.stop - part.start, rows.shape[1]), dtype=rows.dtype)
     out.data, out.indices, out.indptr = rows.data[data], rows.indices[data], start - start[0]
     return out
 
