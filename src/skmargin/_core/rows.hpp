@@ -39,6 +39,17 @@ inline int64_t rounded_up(int64_t size, int64_t multiple) { return (size + multi
 
 constexpr double visit = 128;
 
+// The sum of term(0), .., term(size - 1), eight sums at a time: one alone would wait for each addition.
+template <class Term>
+double summed(int64_t size, Term term) {
+    double s[8] = {};
+    int64_t j = 0;
+    for (; j + 8 <= size; j += 8)
+        for (int r = 0; r < 8; ++r) s[r] += term(j + r);
+    for (; j < size; ++j) s[0] += term(j);
+    return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+}
+
 template <class Number>
 class DenseRows {
   public:
@@ -67,20 +78,14 @@ class DenseRows {
         (void)i;
 #endif
     }
-    double squared_norm(int64_t i) const {
-        double s = 0;
-        for (int64_t j = 0; j < d; ++j) s += static_cast<double>(row(i)[j]) * row(i)[j];
-        return s;
-    }
+    double squared_norm(int64_t i) const { return product(i, i); }
     double inner(int64_t i, const double* v) const {
-        double s = 0;
-        for (int64_t j = 0; j < d; ++j) s += row(i)[j] * v[j];
-        return s;
+        const T* x = row(i);
+        return summed(d, [=](int64_t j) { return x[j] * v[j]; });
     }
-    double product(int64_t i, int64_t j) const {
-        double s = 0;
-        for (int64_t p = 0; p < d; ++p) s += static_cast<double>(row(i)[p]) * row(j)[p];
-        return s;
+    double product(int64_t i, int64_t other) const {
+        const T *x = row(i), *z = row(other);
+        return summed(d, [=](int64_t j) { return static_cast<double>(x[j]) * z[j]; });
     }
     T& weight(T* W, int32_t l, int64_t j) const { return W[l * ld_ + j]; }
 
@@ -141,14 +146,13 @@ class SparseRows {
 #endif
     }
     double squared_norm(int64_t i) const {
-        double s = 0;
-        for (int64_t p = 0; p < nnz(i); ++p) s += static_cast<double>(val(i)[p]) * val(i)[p];
-        return s;
+        const T* x = val(i);
+        return summed(nnz(i), [=](int64_t p) { return static_cast<double>(x[p]) * x[p]; });
     }
     double inner(int64_t i, const double* v) const {
-        double s = 0;
-        for (int64_t p = 0; p < nnz(i); ++p) s += val(i)[p] * v[idx(i)[p]];
-        return s;
+        const T* x = val(i);
+        const I* at = idx(i);
+        return summed(nnz(i), [=](int64_t p) { return x[p] * v[at[p]]; });
     }
     double product(int64_t i, int64_t j) const {
         double s = 0;

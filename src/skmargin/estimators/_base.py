@@ -6,14 +6,15 @@ import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite, compute_class_weight
+from sklearn.utils import assert_all_finite, check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -96,6 +97,11 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     _accept_sparse: Any = "csr"
 
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:  # reads the signature anew for each fit otherwise
+        return super()._get_param_names()
+
     def _is_exact(self) -> bool:
         """Whether a fit ends at the same solution, to its tolerance, from every start."""
         return True
@@ -103,19 +109,10 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _check_problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         """Check and encode the training data; set ``classes_`` and ``n_features_in_``."""
         self.__dict__.pop("n_iter_", None)  # a fit that is interrupted leaves the estimator unfitted
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse=self._accept_sparse,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=True,
-        )
+        X, y = self._check_rows(X, y)
         countable = y.dtype.kind in "biuU"  # whole numbers or strings: classes, whatever they are
         if not countable:
             check_labels(y)
-        check_magnitude(X)
         weight = np.ones(len(y))
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -134,6 +131,29 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             X = canonical_csr(X)
         return Problem(X, codes, weight, k, kept)
 
+    def _check_rows(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """The rows and labels as arrays; sets ``n_features_in_``.
+
+        `validate_data` takes longer than a small fit: plain arrays that it would return as they are do not go there.
+        """
+        labels = type(y) is np.ndarray and y.dtype.kind in "iu" and y.ndim == 1
+        plain = labels and type(X) is np.ndarray and is_plain(X) and len(X) == len(y)
+        if plain and (size := largest_number(X)) < np.inf:
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            X, y = validate_data(
+                self, X, y, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C",
+                accept_large_sparse=True,
+            )  # fmt: skip
+            size = largest_number(X)
+        if size > LARGEST:
+            raise ValueError(
+                f"X contains a number of size {size:.1e}, whose square is too large to compute with; "
+                "scale the features."
+            )
+        return X, y
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_iter_")
 
@@ -144,26 +164,14 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _check_predict(self, X: Any) -> Any:
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
-        if self._is_plain(X):
+        known = is_plain(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_")
+        if known and self._scores_show_nonfinite():
             return X
         return validate_data(
             self, X, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C",
             accept_large_sparse=True,
             reset=False, ensure_all_finite=not self._scores_show_nonfinite(),
         )  # fmt: skip
-
-    def _is_plain(self, X: Any) -> bool:
-        """Whether `validate_data` would return the rows as they are: for a few it takes longer than their scores."""
-        rows = type(X) is np.ndarray and X.flags.c_contiguous
-        return (
-            (rows or (sparse.issparse(X) and X.format == "csr"))
-            and X.dtype in (np.float64, np.float32)
-            and X.ndim == 2
-            and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
-            and not hasattr(self, "feature_names_in_")
-            and self._scores_show_nonfinite()
-        )
 
     @abstractmethod
     def _scores(self, X: Any) -> np.ndarray:
@@ -240,14 +248,21 @@ def check_labels(y: np.ndarray) -> None:
     check_classification_targets(y)
 
 
-def check_magnitude(X: Any) -> None:
-    """Refuse numbers whose squares overflow."""
+def is_plain(X: Any) -> bool:
+    """Whether `validate_data` would return the rows as they are, but for numbers that are not finite."""
+    rows = type(X) is np.ndarray and X.flags.c_contiguous
+    return (
+        (rows or (sparse.issparse(X) and X.format == "csr"))
+        and X.dtype in (np.float64, np.float32)
+        and X.ndim == 2
+        and min(X.shape) > 0
+    )
+
+
+def largest_number(X: Any) -> float:
+    """Size of the largest number; NaN if there is one."""
     numbers = X.data if sparse.issparse(X) else X
-    largest = max(float(numbers.max(initial=0.0)), -float(numbers.min(initial=0.0)))
-    if largest > LARGEST:
-        raise ValueError(
-            f"X contains a number of size {largest:.1e}, whose square is too large to compute with; scale the features."
-        )
+    return float(np.maximum(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
 
 
 def encode_labels(
@@ -261,7 +276,7 @@ def encode_labels(
     if len(kept) == 0:
         raise ValueError("sample_weight is zero for every row: nothing is left to fit.")
     y, weight = y[kept], weight[kept]
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = number(y)
     if class_weight is not None:
         if isinstance(class_weight, dict):
             absent = [c for c in class_weight if c not in classes.tolist()]
@@ -276,6 +291,25 @@ def encode_labels(
             per_class = compute_class_weight(class_weight, classes=classes, y=y)
         weight = weight * per_class[codes]
     return classes, codes.astype(np.int32), weight, kept
+
+
+def number(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct labels in order and the position of each label among them: `np.unique`, which sorts all of them."""
+    if y.dtype.kind not in "iu":
+        return np.unique(y, return_inverse=True)
+    low, high = int(y.min()), int(y.max())
+    if high - low >= len(y) or high > np.iinfo(np.int64).max:
+        return np.unique(y, return_inverse=True)
+    place = y.astype(np.int64) - low
+    present = np.bincount(place) > 0
+    return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1)[place]
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed for the core; a number is one already."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def canonical_csr(X: Any) -> Any:

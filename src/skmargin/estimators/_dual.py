@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..kernels._rows import KernelRows, kernel_scores, kernel_winners, row_dtype
@@ -16,7 +15,7 @@ from ..kernels.gram import KERNELS, resolve_gamma
 from ..solvers.dual_blocks import TINY, DualState, solve_linear
 from ..solvers.kernel_blocks import KernelState, solve_kernel
 from ..solvers.kernel_factor import can_factor, solve_factor
-from ._base import LinearScores, Problem, fitting
+from ._base import LinearScores, Problem, fitting, seed_of
 
 PATIENCE = 1000  # passes over working sets after which a small kernel matrix is factored
 
@@ -110,7 +109,7 @@ class DualMachine(LinearScores):
             The fitted estimator.
         """
         problem = self._check_problem(X, y, sample_weight)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = seed_of(self.random_state)
         before = getattr(self, "_before", None) if self.warm_start else None
         self.__dict__.pop("_before", None)
         solution: Any = (self._fit_linear if self._is_linear() else self._fit_kernel)(problem, seed, before)

@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..solvers import ldm_dual
@@ -17,7 +16,7 @@ from ..solvers.ridge_direct import iterate_features, iterate_kernel
 from ..solvers.ridge_direct import solve_features as ridge_features
 from ..solvers.ridge_direct import solve_kernel as ridge_kernel
 from ..solvers.sources import Features
-from ._base import fitting
+from ._base import fitting, seed_of
 from ._pairwise import PairwiseMachines, Prepared
 
 
@@ -200,7 +199,7 @@ class LDMClassifier(PairwiseMachines):
         self : LDMClassifier
         """
         prepared = self._prepare(X, y, sample_weight, "kernel")
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = seed_of(self.random_state)
         before = getattr(self, "_before", None) if self.warm_start else None
         self.__dict__.pop("_before", None)
         nothing: list[list[LDMState | None]] = [[None] * duel.Y.shape[1] for duel in prepared.duels]

@@ -7,13 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from ..solvers.semi_supervised import likely_shares, solve_semi_supervised
-from ._base import LinearScores, canonical_csr, encode_labels, fitting
+from ._base import LinearScores, canonical_csr, encode_labels, fitting, seed_of
 
 
 class SemiSupervisedMarginSVC(LinearScores):
@@ -159,15 +158,7 @@ class SemiSupervisedMarginSVC(LinearScores):
             The fitted estimator.
         """
         self.__dict__.pop("n_iter_", None)  # a fit that is interrupted leaves the estimator unfitted
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse=self._accept_sparse,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=True,
-        )
+        X, y = self._check_rows(X, y)
         if sparse.issparse(X):
             X = canonical_csr(X)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -192,7 +183,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         state = solve_semi_supervised(
             X if len(rows) == len(y) else X[rows], all_codes[rows], cap[rows], k, shares,
             fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)), verbose=self.verbose,
+            seed=seed_of(self.random_state), verbose=self.verbose,
         )  # fmt: skip
         machine = state.machine
         self._set_linear(machine.W.astype(X.dtype, copy=False), machine.b.astype(X.dtype, copy=False))

@@ -83,9 +83,10 @@ def solve_linear(
     n, k = len(y), n_classes
     X = _suitable_rows(X)
     mean = mean_row(X)
-    if not fit_intercept and not direction_apart(X, cap, mean):
+    strength = float(cap.mean()) * spread(X, mean)
+    if not fit_intercept and not direction_apart(X.shape[1], strength):
+        strength += float(cap.mean()) * _square(mean)
         mean = np.zeros_like(mean)
-    strength = np.mean(cap) * _spread(X, mean)
     tiny = n * X.shape[1] * k <= TINY
     goal = min(tol, ROUNDING) if tiny else tol
     step = newton_step(n, X.shape[1], k)
@@ -94,7 +95,7 @@ def solve_linear(
         state = state.rescaled(cap)
     else:
         state = _zero(n, X.shape[1], k, cap)
-        if block_flops(n, X.shape[1], k, float(strength)) > budget:
+        if block_flops(n, X.shape[1], k, strength) > budget:
             state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter, seed, verbose)
             if state.gap <= tol or state.n_iter >= max_iter:
                 return state
@@ -192,17 +193,19 @@ def mean_row(X: Any) -> np.ndarray:
     return sum((np.bincount(X.indices[p], X.data[p], minlength=d) for p in parts), start=np.zeros(d)) / n
 
 
-def direction_apart(X: Any, cap: np.ndarray, mean: np.ndarray) -> bool:
+def direction_apart(d: int, strength: float) -> bool:
     """Whether it pays, without an intercept, to set the direction of the mean apart (_core/linear_model.hpp)."""
-    return X.shape[1] >= MANY_FEATURES and bool(np.mean(cap) * _spread(X, mean) >= WEAK)
+    return d >= MANY_FEATURES and strength >= WEAK
 
 
-def _spread(X: Any, mean: np.ndarray) -> float:
-    """Mean squared distance of a row from ``mean``."""
-    numbers = X.data if sparse.issparse(X) else X.ravel()
-    # not by BLAS, which would wait for its threads
-    square, middle = (float(np.einsum("i,i->", v, v, dtype=np.float64)) for v in (numbers, mean))
-    return max(0.0, square / X.shape[0] - middle)
+def spread(X: Any, mean: np.ndarray) -> float:
+    """Mean squared distance of a row from the mean."""
+    return max(0.0, _square(X.data if sparse.issparse(X) else X.ravel()) / X.shape[0] - _square(mean))
+
+
+def _square(numbers: np.ndarray) -> float:
+    """Sum of squares; not by BLAS, which would wait for its threads."""
+    return float(np.einsum("i,i->", numbers, numbers, dtype=np.float64))
 
 
 def _zero(n: int, d: int, k: int, cap: np.ndarray) -> DualState:

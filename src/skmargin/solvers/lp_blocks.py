@@ -43,6 +43,7 @@ from .dual_blocks import (
     mean_row,
     relative_gap,
     solve_linear,
+    spread,
 )
 from .kernel_blocks import coefficients
 from .lp_interior import half_square, solve_interior
@@ -79,7 +80,8 @@ def solve_lp(
         )  # fmt: skip
     X = _suitable_rows(X)
     centre = mean_row(X)
-    mean = centre if fit_intercept or direction_apart(X, cap, centre) else None
+    apart = fit_intercept or direction_apart(X.shape[1], cap.mean() * spread(X, centre))
+    mean = centre if apart else None
     solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
     if X.shape[0] * X.shape[1] * n_classes <= TINY:
         stages = _tiny(_arrays(X, np.float64), tol)

@@ -1,0 +1,66 @@
+"""What every estimator shares: the look at rows and labels before a fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from skmargin import CrammerSingerSVC
+from skmargin.estimators._base import number, seed_of
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64, "U3", float, object])
+def test_labels_are_numbered_as_by_unique(dtype):
+    y = np.random.default_rng(0).integers(0, 9, 60).astype(dtype)
+    for labels in (y, y[:1], y[y != y[0]]):
+        classes, codes = number(labels)
+        expected, inverse = np.unique(labels, return_inverse=True)
+        assert classes.dtype == expected.dtype
+        np.testing.assert_array_equal(classes, expected)
+        np.testing.assert_array_equal(codes, inverse)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([-128, 127, 0, 127] * 100, np.int8),
+        np.array([2**64 - 1, 2**64 - 2, 2**64 - 1], np.uint64),
+        np.array([-(2**63), 2**63 - 1]),
+        np.array([7, 5, 7, 4]),
+    ],
+)
+def test_labels_at_the_ends_of_their_type(labels):
+    classes, codes = number(labels)
+    np.testing.assert_array_equal(classes[codes], labels)
+    assert classes.dtype == labels.dtype and len(classes) == len(set(labels.tolist()))
+
+
+@pytest.mark.parametrize("bad, words", [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+def test_plain_arrays_with_a_bad_number_are_refused(bad, words):
+    X, y = load_iris(return_X_y=True)
+    X[3, 2] = bad
+    with pytest.raises(ValueError, match=words):
+        CrammerSingerSVC().fit(X, y)
+
+
+@pytest.mark.parametrize("labels", [np.arange(4) % 2, np.zeros((5, 2), int), np.array(1)])
+def test_labels_that_do_not_fit_the_rows_are_refused(labels):
+    with pytest.raises(ValueError, match=r"inconsistent numbers|1d array|should be a 1d"):
+        CrammerSingerSVC().fit(np.eye(5), labels)
+
+
+def test_the_same_fit_from_an_array_and_a_frame():
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = CrammerSingerSVC(random_state=0)
+    named = model.fit(frame, y).coef_
+    assert list(model.feature_names_in_) == list("abcd")
+    np.testing.assert_array_equal(model.fit(X, y).coef_, named)
+    assert not hasattr(model, "feature_names_in_") and model.n_features_in_ == 4
+
+
+def test_a_number_is_its_own_seed():
+    assert seed_of(7) == seed_of(np.int64(7)) == 7
+    assert seed_of(np.random.RandomState(3)) == seed_of(np.random.RandomState(3))
