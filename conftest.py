@@ -1,5 +1,6 @@
 """Settings of the whole test run: the tests, the examples in the docstrings and those in README.md."""
 
+import signal
 from importlib.util import find_spec
 
 import numpy as np
@@ -7,6 +8,9 @@ import pytest
 
 # torch is a large optional package: its tests run where it is installed (.ci/run installs it).
 collect_ignore_glob = [] if find_spec("torch") else ["src/skmargin/torch*", "tests/test_torch.py", "tests/torch/*"]
+
+# A shell lets what it starts in the background ignore Ctrl-C; the tests of Ctrl-C would wait for it in vain.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
