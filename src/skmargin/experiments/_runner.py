@@ -147,16 +147,15 @@ class _Worker:
         self.connection.send(task)
 
     def finish(self) -> list[dict[str, Any]]:
-        if self.connection.poll():
-            try:
+        outcome = "out of budget"
+        try:
+            if self.connection.poll():
                 records: list[dict[str, Any]] = self.connection.recv()
                 return records
-            except EOFError:
-                self._process.join()
-                over = self._process.exitcode == OVER_BUDGET
-                outcome = "out of budget" if over else f"failed: the process ended ({self._process.exitcode})"
-        else:
-            outcome = "out of budget"
+        except (EOFError, ConnectionError):  # the process has ended: recv says so, on Windows poll already
+            self._process.join()
+            if self._process.exitcode != OVER_BUDGET:
+                outcome = f"failed: the process ended ({self._process.exitcode})"
         self.stop()
         self._launch()
         return [{"quantity": "nothing", "status": outcome}]
