@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import shlex
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -387,7 +388,7 @@ def _command(name: str, *arguments: Any, **options: Any) -> str:
     for option, value in options.items():
         if value is not None:
             words += [f"--{option}", str(value)]
-    return shlex.join(words)
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
 def _versions() -> dict[str, str]:
