@@ -97,6 +97,7 @@ def test_many_rows_leave_the_kernel_machines_out_unless_named(monkeypatch):
 
 def test_compare_shows_bars_on_a_terminal(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("rich.console.detect_legacy_windows", lambda: False)  # else the runner asks Windows
     result = run("compare", "iris", "--models", "one-vs-rest", "--cv", 2)
     assert "━" in result.stderr
     assert "2/2" in result.stderr

@@ -74,7 +74,7 @@ def test_pages_are_the_same_from_the_same_results(tmp_path):
     assert [page.name for page in pages[0]] == ["lei.md", "README.md"]
     for one, other in zip(*pages, strict=True):
         assert one.read_bytes() == other.read_bytes()
-    text = pages[0][0].read_text()
+    text = pages[0][0].read_text(encoding="utf-8")
     assert "news20 (`news20.train` or `news20.scale`, `news20.test` or `news20.t.scale`)" in text
     assert write_pages([], tmp_path / "c") == []
 

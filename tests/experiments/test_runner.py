@@ -37,7 +37,7 @@ def test_results_are_tidy_resumed_and_the_same_again(tmp_path):
     tiny = experiment(CS, Model("rbf", "", SVC(), {"C": (1.0, 10.0)}))
     first, second = tmp_path / "a.csv", tmp_path / "b.csv"
     assert do(tiny, first) == ["ok"] * 4
-    with open(first, newline="") as file:
+    with open(first, newline="", encoding="utf-8") as file:
         assert tuple(next(csv.reader(file))) == COLUMNS
     line = read_results(first)[0]
     assert line["params"].startswith("C=") and "skmargin" in line["versions"] and line["n_train"] == "60"
