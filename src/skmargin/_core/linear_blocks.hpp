@@ -171,7 +171,7 @@ class BlockAscent {
         limits_ = limits;
         double near_work = limits.near_work;
         floor_ = std::min(std::max(1e-2 * limits.tol, 1e-10), 1e-4);
-        double full;
+        double full = 0;
         check_work_ = 0;
         for (int64_t i = 0; i < n; ++i) check_work_ += 2 * geo.rows.cost(i) * k;
         if (!warm_) {
