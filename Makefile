@@ -91,5 +91,5 @@ $(STAMPS)/tools:
 	  "apt-get install g++), none was found; set CXX to name one." >&2; exit 1; }
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --upgrade pip
-	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja "setuptools>=70.1"  # liblinear-official's own tool
 	@mkdir -p $(STAMPS) && touch $@
