@@ -43,7 +43,7 @@ class Duals {
     }
 
   private:
-    static constexpr int64_t chunk = 1 << 18;
+    static constexpr int64_t least = 1 << 12, most = 1 << 18;  // bytes of a chunk: small problems touch little memory
 
     static int32_t rounded(int32_t size) {  // 0, 2, 4, 6, 8, 12, 16, 24, 32, ...
         if (size == 0) return 0;
@@ -75,8 +75,9 @@ class Duals {
             free_[s].pop_back();
         } else {
             if (left_ < bytes) {
-                left_ = std::max(chunk, bytes);
-                chunks_.push_back(std::make_unique<double[]>(static_cast<size_t>(left_ / 8 + 1)));
+                chunk_ = std::min(most, 2 * chunk_);
+                left_ = std::max(chunk_, bytes);
+                chunks_.push_back(std::make_unique_for_overwrite<double[]>(static_cast<size_t>(left_ / 8 + 1)));
                 top_ = reinterpret_cast<char*>(chunks_.back().get());
             }
             p = top_;
@@ -92,7 +93,7 @@ class Duals {
     std::vector<std::vector<char*>> free_;
     std::vector<std::unique_ptr<double[]>> chunks_;
     char* top_ = nullptr;
-    int64_t left_ = 0;
+    int64_t left_ = 0, chunk_ = least;
 };
 
 }  // namespace skm

@@ -416,6 +416,20 @@ class BlockAscent {
         return true;
     }
 
+    // Loss of sample i from d_; what it would be with W stretched is added up.
+    double evaluate(int64_t i, int32_t rivals) {
+        if constexpr (!stretches) {
+            return loss.value(i, d_.data(), rivals);
+        } else {
+            const double least = Loss::largest_only ? least_of(d_.data(), rivals) : 0;
+            const double* d = Loss::largest_only ? &least : d_.data();
+            if (Loss::largest_only) rivals = 1;
+            const double value = loss.value(i, d, rivals);
+            for (int j = 0; j < trials && value > 0; ++j) stretched_[j] += loss.value(i, d, rivals, lengths_[j]);
+            return value;
+        }
+    }
+
     // New list of sample i from its scores f_ for all classes; value of the loss, alpha'd; returns its gap.
     double relist(int64_t i, double& value, double& inner) {
         Duals::Row& r = duals[i];
@@ -440,10 +454,7 @@ class BlockAscent {
         }
         inner = 0;
         for (int32_t j = 0; j < rivals; ++j) inner += old_[j] * d_[j];
-        value = loss.value(i, d_.data(), rivals);
-        if constexpr (stretches)
-            for (int j = 0; j < trials && value > 0; ++j)
-                stretched_[j] += loss.value(i, d_.data(), rivals, lengths_[j]);
+        value = evaluate(i, rivals);
         const double gap = value - loss.dual(i, old_.data(), rivals) + inner;
 
         const auto bounds = loss.bounds(i, d_.data(), old_.data(), rivals);

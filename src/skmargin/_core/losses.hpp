@@ -59,6 +59,28 @@ inline double largest_of(const double* x, int32_t m) {
     return std::max(std::max(s[0], s[1]), std::max(s[2], s[3]));
 }
 
+// The root nu of  sum_j (v_j - nu)_+ = min(nu, U), then out_j = (v_j - nu)_+, of two or three numbers.
+// Any j of them with the sum s alone have the root max(s/(1 + j), (s - U)/j), which is not above that of all, and those
+// that are positive in the end reach it: nu is the largest of the roots of the largest number, of all but the smallest,
+// and of all.
+template <int m>
+void clip_few(const double* v, double U, double* out) {
+    static_assert(m == 2 || m == 3);
+    double hi = v[0], lo = v[0], sum = v[0];
+    for (int j = 1; j < m; ++j) {
+        hi = std::max(hi, v[j]);
+        lo = std::min(lo, v[j]);
+        sum += v[j];
+    }
+    double nu = std::max(std::max(hi / 2, hi - U), std::max(sum / (1 + m), (sum - U) / m));
+    if (m == 3) nu = std::max(nu, std::max((sum - lo) / 3, (sum - lo - U) / 2));
+    double held = 0;
+    for (int j = 0; j < m; ++j) held += out[j] = std::max(v[j] - nu, 0.0);
+    // v may be so large that its rounding is visible in v - nu: where the sum is U, make that exact.
+    if (nu >= U && std::abs(held - U) > 1e-15 * U)
+        for (int j = 0; j < m; ++j) out[j] *= U / held;
+}
+
 // The root nu of  sum_j clip(v_j - nu, 0, u) = min(nu, U), then out_j = clip(v_j - nu, 0, u).
 // The left side falls and the right side rises, so there is one root.  Newton steps on this piecewise linear equation,
 // kept inside a bracket, end as soon as the sets {v_j <= nu}, {v_j >= nu + u} repeat; a step that leaves the bracket
@@ -216,6 +238,8 @@ class HingeLoss {
             v = work.data();
         }
         for (int32_t j = 0; j < m; ++j) v[j] = (1 - d[j]) * inverse + alpha[j] + S;
+        if (H == Hinge::max && m == 2) return clip_few<2>(v, total(i), out);
+        if (H == Hinge::max && m == 3) return clip_few<3>(v, total(i), out);
         clip_to_sum(v, m, limit(i), total(i), out);
     }
 

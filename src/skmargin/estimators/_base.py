@@ -54,11 +54,9 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def fit(self: Any, X: Any, y: Any = None, *args: Any, **metadata: Any) -> Any:
         context, about = None, {"estimator": self, "X": X, "y": y, "metadata": metadata or None}
-        if hasattr(self, "_init_callback_context"):
-            context = self._init_callback_context(max_subtasks=STEPS)
-            context.call_on_fit_task_begin(**about)
-        told = context is not None and getattr(self, "_skl_callbacks", None)
-        with listening(Progress(self, context if told else None) if told or getattr(self, "verbose", 0) else None):
+        if getattr(self, "_skl_callbacks", None):
+            context = self._init_callback_context(max_subtasks=STEPS).call_on_fit_task_begin(**about)
+        with listening(Progress(self, context) if context is not None or getattr(self, "verbose", 0) else None):
             method(self, X, y, *args, **metadata)
         if context is not None:
             context.call_on_fit_task_end(**about, reconstruction_attributes={})
