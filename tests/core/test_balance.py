@@ -85,6 +85,16 @@ def test_samples_just_outside_their_margins_take_what_is_missing():
     np.testing.assert_array_equal(alpha, [[0, 1], [1, 0], [0, 0]])
 
 
+@pytest.mark.parametrize("loss", ["max", "top"])
+def test_rivals_as_good_as_the_best_take_over(loss):
+    """Class 2 sends a unit that nobody returns: the second sample, far inside its margin, has two rivals alike."""
+    y = np.array([0, 0, 1, 2], dtype=np.int32)
+    alpha = np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    F = np.array([[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, -3.0], [-3.0, -0.005, -3.0, 0.0]])
+    balance(alpha, y, np.ones(4), loss, F=F)
+    np.testing.assert_allclose(alpha, [[0, 1, 0], [0, 0, 1], [1, 0, 0], [1, 0, 0]], atol=1e-15)
+
+
 def test_loses_little_where_nothing_is_free(k=6, n=60):
     """With all duals at their bounds the best circulation below them is a linear program; ours is not far off."""
     rng = np.random.default_rng(1)

@@ -98,16 +98,22 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope)
             }
             return;
         }
-        inside.clear();
         bool fall = true;
+        double top = slope(i, 0);
         for (int32_t j = 0; j < m; ++j) {
             fall = fall && (alpha[j] == 0 || near[j]);
-            if (down[j] > 0) inside.push_back(j);
+            top = std::max(top, slope(i, j));
         }
         if (fall) {
-            for (const int32_t j : inside) change(own, cls[j], down[j], j, -1);
+            for (int32_t j = 0; j < m; ++j)
+                if (down[j] > 0) change(own, cls[j], down[j], j, -1);
             return;
         }
+        for (int32_t j = 0; j < m; ++j) near[j] = slope(i, j) > top - width;  // as good as the best: they can trade
+        loss.play(i, alpha, m, near.data(), down.data(), up.data());
+        inside.clear();
+        for (int32_t j = 0; j < m; ++j)
+            if (down[j] > 0 || up[j] > 0) inside.push_back(j);
         const size_t size = inside.size();
         for (size_t a = 0; a < size && size > 1; ++a) {  // each with its neighbours: half of the room for each
             const int32_t j = inside[a], l = inside[(a + 1) % size];

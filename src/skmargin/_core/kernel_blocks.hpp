@@ -151,7 +151,7 @@ void kernel_balance(const KernelSamples<T>& samples, const Loss& loss, const dou
     const auto with = [&](int64_t i, auto visit) { visit(samples.y[i], all.data(), samples.alpha + i * k, k); };
     const auto score = [&](int64_t i, int32_t l) { return samples.F[l * samples.ld + i] + shift[l]; };
     balance(k, samples.n, loss, with, [&](int64_t i, int32_t l) {
-        return l == samples.y[i] ? infinity : 1 - score(i, samples.y[i]) + score(i, l);
+        return l == samples.y[i] ? -infinity : 1 - score(i, samples.y[i]) + score(i, l);
     });
 }
 
