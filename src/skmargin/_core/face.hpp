@@ -8,6 +8,7 @@
 // success.
 #pragma once
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "linear_blocks.hpp"
@@ -58,7 +59,7 @@ class FaceControl {
 template <class Rows, class Loss>
 class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Loss>> {
   public:
-    explicit FaceSteps(BlockAscent<Rows, Loss>& ascent) : Control(ascent), V_(ascent.geo) {}
+    explicit FaceSteps(BlockAscent<Rows, Loss>& ascent) : Control(ascent) {}
 
   private:
     friend class FaceControl<FaceSteps, BlockAscent<Rows, Loss>>;
@@ -69,6 +70,7 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
 
     // The free coordinates of the active samples, with the centred gradient of the dual.
     void collect() {
+        if (!V_) V_.emplace(a_.geo);
         sample_.clear();
         start_.assign(1, 0);
         cls_.clear();
@@ -124,17 +126,17 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
                 rz += residual_[e] * p_[e];
             }
         for (int step = 0; step < steps_ && rz > 0; ++step) {
-            V_.clear();
+            V_->clear();
             for (size_t s = 0; s < sample_.size(); ++s) {
                 const int32_t m = static_cast<int32_t>(start_[s + 1] - start_[s]);
-                V_.add(sample_[s], &cls_[start_[s]], m, &p_[start_[s]]);
+                V_->add(sample_[s], &cls_[start_[s]], m, &p_[start_[s]]);
                 a_.spend(a_.geo.rows.cost(sample_[s]) * m);
             }
             double pq = 0;
             for (size_t s = 0; s < sample_.size(); ++s) {
                 const int32_t m = static_cast<int32_t>(start_[s + 1] - start_[s]);
                 double* q = &q_[start_[s]];
-                V_.scores(sample_[s], &cls_[start_[s]], m, q);
+                V_->scores(sample_[s], &cls_[start_[s]], m, q);
                 a_.spend(a_.geo.rows.cost(sample_[s]) * m);
                 double mean = 0;
                 for (int32_t j = 0; j < m; ++j) mean += q[j] / m;
@@ -164,7 +166,7 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
     // Project alpha + t x, then search along the projected step; returns the gain of the dual.
     double try_step(double t) {
         target_.resize(slope_.size());
-        V_.clear();
+        V_->clear();
         double rise = 0;
         std::vector<double> d(a_.k), change(a_.k + 1);
         std::vector<int32_t> cls(a_.k + 1);
@@ -191,10 +193,10 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
             }
             cls[m] = a_.y[i];
             change[m++] = sum;
-            V_.add(i, cls.data(), m, change.data());
+            V_->add(i, cls.data(), m, change.data());
             a_.spend(a_.geo.rows.cost(i) * m);
         }
-        const double bend = V_.squared_norm();
+        const double bend = V_->squared_norm();
         length_ = bend > 0 ? std::min(1.0, rise / bend) : 1.0;
         return length_ > 0 ? length_ * rise - 0.5 * length_ * length_ * bend : 0.0;
     }
@@ -206,11 +208,11 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
             for (int32_t j = 0; j < r.active; ++j)
                 r.alpha[j] = length_ == 1 ? target[j] : r.alpha[j] + length_ * (target[j] - r.alpha[j]);
         }
-        a_.model.add_scaled(V_, length_);
+        a_.model.add_scaled(*V_, length_);
     }
 
     static constexpr int32_t own_class = -1;
-    LinearModel<Rows> V_;
+    std::optional<LinearModel<Rows>> V_;  // of a step; as large as W, so only where there is one
     std::vector<int64_t> sample_;
     std::vector<size_t> start_, slope_start_;
     std::vector<int32_t> cls_, entry_;  // free coordinates: class, position in the list of the sample
