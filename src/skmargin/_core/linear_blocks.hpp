@@ -7,6 +7,7 @@
 //   - lists: a sample keeps the few rivals that can move; idle rivals and stuck samples leave until the next check;
 //   - the gap is a sum over samples, known at each visit before the step: its running sum says when a full check of
 //     all samples and classes is worth its cost.  Only a full check can end the run;
+//   - samples far beyond their margins are passed over by a check (screening.hpp);
 //   - samples whose share of the gap is small rest for some passes (rests.hpp; for the weighted norms only so far);
 //   - conjugate gradients on the face of the dual (face.hpp) between passes;
 //   - the primal point may be W stretched a little: where C is large, losses that remain although the dual is solved
@@ -28,6 +29,7 @@
 #include "poll.hpp"
 #include "random.hpp"
 #include "rests.hpp"
+#include "screening.hpp"
 
 namespace skm {
 
@@ -73,6 +75,8 @@ class BlockAscent {
 
     // Passes leave out samples with little to gain (rests.hpp): good where there are no steps on the face.
     void let_rest() { rests_.allow(n); }
+    // Checks pass over samples far beyond their margins (screening.hpp): good where W is small beside the rows.
+    void let_screen() { screening_.allow(geo); }
 
     // W = sum_i x_i c_i' from the duals: the start, and later the end of accumulated rounding.
     void rebuild_model() {
@@ -83,10 +87,11 @@ class BlockAscent {
         measure(model);
     }
 
-    // One pass over the active samples in random order; returns the sum of their gaps before their steps.
-    double pass() {
+    // One pass over the active samples in random order; `gap` becomes the sum of their gaps before their steps,
+    // returned is this sum with the primal point stretched.
+    double pass(double& gap) {
         random_.shuffle(active_.begin(), static_cast<uint32_t>(active_.size()));
-        double gap = 0;
+        gap = 0;
         saved_ = 0;
         size_t kept = 0;
         for (size_t a = 0; a < active_.size(); ++a) {
@@ -104,13 +109,16 @@ class BlockAscent {
         }
         rests_.pass_ended(gap, active_.size());
         active_.resize(kept);
-        if (geo.shifted()) {
-            const double weight = model.stiffness();
-            if (multipliers_.due(gap, geo.t / weight, model.residual(b_), geo.reach * weight))
-                model.multiplier_step(b_, multipliers_.steps());
-        }
         if (++passes_ == 1) measure(model);
         return gap + saved_ + (stretch_ * stretch_ - 1) * penalty_;
+    }
+
+    // After a pass with the given sum of gaps.
+    void move_multipliers(double gap) {
+        if (!geo.shifted()) return;
+        const double weight = model.stiffness();
+        if (multipliers_.due(gap, geo.t / weight, model.residual(b_), geo.reach * weight))
+            model.multiplier_step(b_, multipliers_.steps());
     }
 
     // Scores of all samples and classes: P, the gap, new lists.  Returns the certified gap.
@@ -125,7 +133,9 @@ class BlockAscent {
         check_work_ = -work_;
         measure(model);
         outside_.clear();
+        if constexpr (screens) screening_.moved(model, geo);
         for (int64_t i = 0; i < n; ++i) {
+            if (screens && screening_.beyond(i, y[i])) continue;
             geo.rows.prefetch(i + 1 < n ? i + 1 : i);
             model.scores_all(i, f_.data());
             spend(geo.rows.cost(i) * k);
@@ -133,6 +143,7 @@ class BlockAscent {
             gap += relist(i, value, inner);
             loss_sum += value;
             cf += inner;
+            screening_.seen(i, slack_);
             if (duals[i].active > 0) active_.push_back(static_cast<uint32_t>(i));
         }
         check_work_ += work_checked_ = work_;
@@ -191,7 +202,8 @@ class BlockAscent {
         if (warm_) full = check();
         warm_ = true;
         int64_t last_check = 0, last_gain = 0;
-        double best = full, risen = 0, most_work = limits.work;
+        double best = full, risen = 0, most_work = limits.work, gap = 0;
+        bool owed = false;  // a step of the multipliers
         for (;;) {
             const bool nothing_moves = active_.empty();
             if (nothing_moves || full <= limits.goal(primal)) {
@@ -207,15 +219,19 @@ class BlockAscent {
                 out.converged = full <= limits.goal(primal);
                 break;
             }
-            const double running = pass();
+            if (std::exchange(owed, false)) move_multipliers(gap);
+            const double running = pass(gap);
             poll.reached(running / primal, limits.tol);
-            between();
             const int64_t since = passes_ - last_check;
+            // A step of b raises the gap at first: not before a check that may end the run.
+            const bool small = running <= 0.7 * limits.goal(primal);
+            owed = small && since >= patience_;
+            if (!owed) move_multipliers(gap);
+            between();
             const double spent = work_ - work_checked_;
             // A check is due where it may end the run, and for new lists once the old ones have paid for them.
-            const bool small = running <= 0.7 * limits.goal(primal);
-            if (multipliers_.stale() || since >= 200 || (spent > 4 * check_work_ && spent > work_checked_) ||
-                (small && since >= patience_) || (running <= 0.1 * block_gap_ && spent >= 0.3 * check_work_)) {
+            if (owed || multipliers_.stale() || since >= 200 || (spent > 4 * check_work_ && spent > work_checked_) ||
+                (running <= 0.1 * block_gap_ && spent >= 0.3 * check_work_)) {
                 full = check();
                 last_check = passes_;
                 multipliers_.renewed(running, block_gap_);
@@ -307,6 +323,7 @@ class BlockAscent {
     static constexpr int32_t unseen = -1;
     static constexpr int trials = 4;
     static constexpr bool stretches = Loss::stretches;
+    static constexpr bool screens = stretches && !Model::weighted;
     static constexpr int32_t most_new = 64;  // rivals that may enter a list at once: memory for many classes
 
     void prefetch(int64_t i) const {
@@ -402,6 +419,7 @@ class BlockAscent {
         value = inner = 0;
         if (r.size == 0) {
             if (!(d > 1)) return false;
+            slack_ = geo.intercept() ? d - 1 - widest : d - 1;
             if (geo.intercept() && d < 1 + widest) {
                 const auto rival = std::find(f_.begin(), f_.begin() + k, largest) - f_.begin();
                 outside_.push_back({i, static_cast<int32_t>(rival), 1 - d});
@@ -411,6 +429,12 @@ class BlockAscent {
             value = loss.value(i, &d, 1);
             for (int j = 0; j < trials; ++j) stretched_[j] += loss.value(i, &d, 1, lengths_[j]);
             inner = r.alpha[0] * d;
+            if (geo.intercept()) {  // the rival that could take over
+                f_[y[i]] = f_[r.cls[0]] = -infinity;
+                const auto second = std::max_element(f_.begin(), f_.begin() + k);
+                if (*second > largest - widest)
+                    outside_.push_back({i, static_cast<int32_t>(second - f_.begin()), 1 - own + *second});
+            }
         }
         r.active = 0;
         return true;
@@ -434,6 +458,7 @@ class BlockAscent {
     double relist(int64_t i, double& value, double& inner) {
         Duals::Row& r = duals[i];
         const int32_t own = y[i];
+        slack_ = 0;
         if constexpr (stretches)
             if (settled(i, value, inner)) return value - loss.dual(i, r.alpha, r.size) + inner;
         int32_t rivals = 0;
@@ -527,8 +552,10 @@ class BlockAscent {
     double lengths_[trials] = {}, stretched_[trials] = {};  // stretches that a check tries, and the sum of the losses
     double saved_ = 0;                                      // loss that the stretch saved in this pass
     std::vector<Outside> outside_;
+    double slack_ = 0;  // of the sample that was looked at last, beyond its margins
     Multipliers multipliers_;
     Rests rests_;
+    Screening screening_;
     double floor_ = 1e-6;  // least norm of a class vector that the weights see, relative to the largest
     bool warm_ = false;
 };

@@ -49,7 +49,8 @@ nb::dict solve(const Rows& rows, const Loss& loss, const Task& task) {
         const auto nothing = [] {};
         if constexpr (Loss::has_faces) {
             FaceSteps<Rows, Loss> face(ascent);
-            if (!task.face) ascent.let_rest();
+            if (task.face) ascent.let_screen();
+            else ascent.let_rest();
             out = task.face ? ascent.run(task.limits, face) : ascent.run(task.limits, nothing);
         } else {
             out = ascent.run(task.limits, nothing);
