@@ -125,7 +125,9 @@ class BlockAscent {
     double check(bool last = false) {
         double loss_sum = 0, gap = 0, cf = 0;
         for (int j = 0; j < trials; ++j) {
-            lengths_[j] = penalty_ > 0 ? 1 + 0.5 * limits_.tol * dual_ / penalty_ * std::ldexp(0.4, -j) : 1;
+            // Not more than twice as long: where W vanishes rounding would be all of it.
+            const double most = penalty_ > 0 ? std::min(1.0, 0.5 * limits_.tol * dual_ / penalty_) : 0;
+            lengths_[j] = 1 + most * std::ldexp(0.4, -j);
             stretched_[j] = 0;
         }
         active_.clear();
@@ -154,7 +156,7 @@ class BlockAscent {
                 cf -= (model.total()[l] - model.tilt()[l]) * model.tilt()[l];
                 gap += 0.5 * model.tilt()[l] * model.tilt()[l];
             }
-        penalty_ = 0.5 * cf;
+        penalty_ = std::max(0.0, 0.5 * cf);  // a difference: rounding may take it below
         if constexpr (Model::weighted) {
             penalty_ = model.penalty();
             gap += penalty_ + model.conjugate() - cf;  // cf = <W, V>; with the floor the link is not exact

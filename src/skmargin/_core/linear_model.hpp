@@ -56,6 +56,8 @@ struct Geometry {
         const double typical = overlap(average, [&](int64_t i, int64_t j) { return mean2 - shift[i] - shift[j]; });
         t = std::max(typical * weight, 1 / room);
         if (q == 2) t = std::max(t, std::min(10 / room, 0.1 * average));
+        // Rows that cannot move a score by a margin leave only the intercepts: steps long enough that one sample can.
+        if (average * room < 1e-4) t = static_cast<double>(rows.n) / room;
         if (!(t > 0)) t = 1;
         for (double& a : curvature) a += t;
     }
@@ -75,7 +77,7 @@ struct Geometry {
             across += std::max(0.0, curvature[i] - shift[i] * shift[i]);
         }
         t = 0.1 * across / along;
-        if (!(t > 0 && t < 0.3)) {
+        if (!(t > rounding && t < 0.3)) {
             shift.clear();
             t = 0;
             return;
@@ -116,6 +118,7 @@ struct Geometry {
         return std::max(0.2 * typical, square / n);
     }
 
+    static constexpr double rounding = 1e-14;  // of a square beside the length of its row
     bool free_ = false;
 };
 

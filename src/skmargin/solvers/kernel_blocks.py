@@ -189,8 +189,11 @@ class _Work:
         self.rows, self.y, self.cap, self.loss, self.tol = rows, y, cap, loss, tol
         self.longer, self.saved = 0 * LONGER, 0 * LONGER
         n = rows.n
-        self.t = PROXIMAL * max(1e-300, float(np.abs(rows.diagonal).mean())) if fit_intercept else 0.0
-        self.curvature = np.maximum(rows.diagonal, 1e-12 * max(1e-300, float(np.abs(rows.diagonal).mean())))
+        square, room = float(np.abs(rows.diagonal).mean()), float(cap.sum())
+        # Rows that cannot move a score by a margin leave only the intercepts: steps long enough that one sample can.
+        self.t = (n / room if square * room < 1e-4 else PROXIMAL * square) if fit_intercept else 0.0
+        # A larger curvature than that of a row of (nearly) no length is still an ascent step.
+        self.curvature = np.maximum(rows.diagonal, np.maximum(1e-12 * square, 1e-7 / cap))
         self.alpha = np.zeros((n, k)) if state is None else np.array(state.alpha, dtype=np.float64)
         self.b = np.zeros(k) if state is None or not fit_intercept else np.array(state.b, dtype=np.float64)
         self.g, self.free = np.empty(n), np.empty(n, dtype=np.uint8)
