@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_iris
 
-from skmargin import CrammerSingerSVC
+from skmargin import CrammerSingerSVC, SemiSupervisedMarginSVC
 from skmargin.estimators._base import number, seed_of
 
 
@@ -64,3 +65,62 @@ def test_the_same_fit_from_an_array_and_a_frame():
 def test_a_number_is_its_own_seed():
     assert seed_of(7) == seed_of(np.int64(7)) == 7
     assert seed_of(np.random.RandomState(3)) == seed_of(np.random.RandomState(3))
+
+
+def broken(container, name, place, number):
+    X = container(np.eye(6)[np.arange(60) % 6])
+    getattr(X, name)[place] = number
+    return X
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix, sparse.csc_array])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize(
+    ("name", "place", "number"),
+    [
+        ("indices", 3, 10**6), ("indices", 3, 60), ("indices", 3, -1), ("indptr", -1, 10**6), ("indptr", 3, 10**6),
+        ("indptr", 3, -5), ("indptr", 0, 1), ("indptr", 4, 0),
+    ],
+)  # fmt: skip
+def test_sparse_rows_with_broken_indices_are_refused(container, kernel, name, place, number):
+    """They would be read beside their arrays."""
+    X, y = broken(container, name, place, number), np.arange(60) % 3
+    clf = CrammerSingerSVC(kernel=kernel)
+    with pytest.raises(ValueError, match=f"X is no valid CS. matrix: {name} must"):
+        clf.fit(X, y)
+    clf.fit(container(np.eye(6)[np.arange(60) % 6]), y)
+    with pytest.raises(ValueError, match=f"X is no valid CS. matrix: {name} must"):
+        clf.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("settings", "weight", "message"),
+    [
+        ({}, 1e300, "sample_weight contains a number of size 1.0e"),
+        ({"class_weight": {0: np.inf}}, 1.0, "class_weight contains a number of size inf"),
+        ({"class_weight": {0: "heavy"}}, 1.0, "class_weight must be positive for every class, got {0: 'heavy'}"),
+        ({"class_weight": {0: None}}, 1.0, "class_weight must be positive for every class, got {0: None}"),
+    ],
+)
+def test_weights_that_are_no_weights_are_refused(settings, weight, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        CrammerSingerSVC(**settings).fit(X, y, sample_weight=np.full(150, weight))
+
+
+@pytest.mark.parametrize("classifier", [CrammerSingerSVC(), SemiSupervisedMarginSVC()])
+def test_objects_that_are_no_labels_are_refused(classifier):
+    X = np.eye(4)
+    with pytest.raises(ValueError, match="y mixes labels of the types NoneType, int"):
+        classifier.fit(X, np.array([1, None, 1, None], dtype=object))
+    with pytest.raises(ValueError, match="y mixes labels of the types int, str"):
+        classifier.fit(X, np.array([1, "b", 1, "b"], dtype=object))
+    with pytest.raises(ValueError, match="y holds objects of type bool"):
+        classifier.fit(X, np.array([True, False, True, False], dtype=object))
+
+
+def test_numbers_too_large_for_float32_are_refused():
+    X, y = load_iris(return_X_y=True)
+    X[3, 2] = 1e25
+    with pytest.raises(ValueError, match=r"number of size 1.0e\+25"):
+        CrammerSingerSVC().fit(X.astype(np.float32), y)

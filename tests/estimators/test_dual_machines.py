@@ -422,3 +422,79 @@ def test_predictions_of_the_zero_vector(kernel):
     assert not nothing.dual_coef_.any()
     assert set(nothing.predict(X)) <= set(range(10))
     assert nothing.decision_function(X).shape == (len(X), 10)
+
+
+def test_objective_where_zero_is_the_best_vector():
+    """W is nothing but rounding there, which must not be made longer; the draws are those of a fit that did so."""
+    rng = np.random.default_rng(1964)
+    for m in (3, 8, 8, 7):
+        rng.integers(m)
+    y, X = rng.permutation(np.r_[np.arange(4), rng.integers(0, 4, 146)]), rng.normal(size=(150, 1))
+    rng.integers(3), rng.normal(size=(4, 1)), rng.integers(10), rng.integers(6)
+    weight = rng.random(150) + 0.01
+    C = 0.07843092986076798
+    clf = CrammerSingerSVC(C=C, tol=1e-6, random_state=92).fit(X, y, sample_weight=weight)
+    scores = clf.decision_function(X)
+    own, rivals = scores[np.arange(150), y], np.where(np.eye(4)[y], -np.inf, scores).max(axis=1)
+    value = 0.5 * np.square(clf.coef_).sum() + C * weight @ np.maximum(0, 1 - own + rivals)
+    assert clf.objective_ == pytest.approx(value, rel=1e-9)
+
+
+@machines
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_rows_that_say_nothing(machine, kernel, intercept):
+    """Equal rows: the intercepts alone, in closed form.  With two classes the larger one wins, by one margin."""
+    X, y = np.full((150, 2), 3.7), np.repeat([0, 1], [76, 74])
+    if kernel == "precomputed":
+        X = np.zeros((150, 150))
+    clf = clone(machine).set_params(C=4e-4, tol=1e-4, kernel=kernel, fit_intercept=intercept).fit(X, y)
+    assert clf.dual_gap_ <= 1e-4
+    if intercept:
+        assert clf.objective_ == pytest.approx(4e-4 * 2 * 74, rel=2e-4)
+        assert (clf.predict(X) == 0).all()
+    elif kernel == "precomputed":
+        assert clf.objective_ == pytest.approx(4e-4 * 150, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "k"), [(4, 4), (40, 12)])
+def test_few_equal_rows_of_several_classes_converge(n, k):
+    """Passes over so few rows cost nothing: all of them would be used up before it is time for Newton steps."""
+    rng = np.random.default_rng(0)
+    X, y = np.tile(3 * rng.normal(size=100), (n, 1)), np.arange(n) % k
+    clf = CrammerSingerSVC(C=1e4, tol=1e-4, fit_intercept=False, random_state=0)
+    assert clf.fit(X, y, sample_weight=rng.random(n) + 0.1).dual_gap_ <= 1e-4
+
+
+@pytest.mark.parametrize(
+    ("change", "K", "message"),
+    [
+        ({}, np.ones((6, 12)), "square"),
+        ({}, np.ones((6, 5)), "square"),
+        ({}, np.eye(6) + np.eye(6, k=1), "symmetric"),
+        ({}, -np.eye(6), r"K\(x, x\) = -1"),
+        ({"kernel": lambda A, B: A[:, :1] + 2 * B[:, :1].T}, np.eye(6), "symmetric"),
+        ({"kernel": lambda A, B: np.ones((3, 3))}, np.eye(6), r"shape \(6, 6\)"),
+        ({"kernel": lambda A, B: A @ B.T + 0j}, np.eye(6), "real numbers"),
+        ({"kernel": lambda A, B: A @ B.T * np.nan}, np.eye(6), "NaN"),
+        ({"kernel": "poly", "degree": 0.5}, np.outer([1, -1, 1, -1, 1, -1], np.ones(6)), "kernel='poly' gives NaN"),
+        ({"kernel": "poly", "degree": 500}, 10 * np.eye(6), "kernel='poly' gives NaN"),
+    ],
+)
+@machines
+def test_what_is_no_kernel_is_refused(machine, change, K, message):
+    clf = clone(machine).set_params(kernel="precomputed", gamma=1.0).set_params(**change)
+    with pytest.raises(ValueError, match=message):
+        clf.fit(K, np.arange(6) % 3, sample_weight=np.r_[np.ones(5), 0.0] if K.shape[1] == 5 else None)
+
+
+def test_kernel_functions_may_give_sparse_matrices():
+    X, y = toy()
+    clf = CrammerSingerSVC(kernel=lambda A, B: sparse.csr_array(A @ B.T), tol=1e-6).fit(X, y)
+    assert clf.objective_ == pytest.approx(CrammerSingerSVC(tol=1e-6).fit(X, y).objective_, rel=1e-5)
+
+
+def test_kernel_values_beyond_float32():
+    X, y = toy(n=300)
+    clf = WestonWatkinsSVC(kernel="poly", gamma=1.0, degree=3, C=1e-43).fit(1e7 * X, y)
+    assert np.isfinite(clf.dual_coef_).all() and clf.dual_gap_ <= 1e-3

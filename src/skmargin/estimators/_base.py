@@ -7,7 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache, wraps
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._core import _ext
+from ..kernels.gram import check_gram
 from ..solvers.progress import listening
 
 try:
@@ -30,7 +31,7 @@ except ImportError:  # before scikit-learn 1.9
 
 
 SMALL, FEW_CLASSES = 4096, 32  # numbers and vectors of a machine for which BLAS takes longer than the core
-LARGEST = 1e120  # number in X: sums and products of squares must stay finite
+LARGEST = {"d": 1e120, "f": 1e15}  # number in X of each type: sums and products of squares must stay finite
 STEPS = 20  # of the progress of a fit
 SECONDS = 1.0  # between two lines that say how far it is
 
@@ -134,6 +135,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         `validate_data` takes longer than a small fit: plain arrays that it would return as they are do not go there.
         """
+        check_compressed(X)
         labels = type(y) is np.ndarray and y.dtype.kind in "iu" and y.ndim == 1
         plain = labels and type(X) is np.ndarray and is_plain(X) and len(X) == len(y)
         if plain and (size := largest_number(X)) < np.inf:
@@ -145,11 +147,13 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 accept_large_sparse=True,
             )  # fmt: skip
             size = largest_number(X)
-        if size > LARGEST:
+        if size > LARGEST[X.dtype.char]:
             raise ValueError(
                 f"X contains a number of size {size:.1e}, whose square is too large to compute with; "
                 "scale the features."
             )
+        if isinstance(kernel := getattr(self, "kernel", None), str) and kernel == "precomputed":
+            check_gram(X)
         return X, y
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -162,6 +166,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _check_predict(self, X: Any) -> Any:
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
+        check_compressed(X)
         known = is_plain(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_")
         if known and self._scores_show_nonfinite():
             return X
@@ -241,9 +246,25 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 def check_labels(y: np.ndarray) -> None:
     """Refuse targets that are no classes, and labels that have no order among each other."""
     types = {type(label).__name__ for label in y} if y.dtype == object else set()
-    if "str" in types and len(types) > 1:
+    if len(types) > 1:
         raise ValueError(f"y mixes labels of the types {', '.join(sorted(types))}; give all of them one type.")
+    if types - {"str"}:
+        kind = types.pop()
+        raise ValueError(f"Unknown label type: y holds objects of type {kind}; give an array of numbers or of strings.")
     check_classification_targets(y)
+
+
+def check_compressed(X: Any) -> None:
+    """Refuse sparse rows whose index arrays were broken by hand: SciPy and the core would read beside them."""
+    if not sparse.issparse(X) or X.format not in ("csr", "csc") or X.ndim != 2:
+        return
+    n, d = X.shape if X.format == "csr" else X.shape[::-1]
+    start, at, stored = X.indptr, X.indices, min(len(X.indices), len(X.data))
+    if len(start) != n + 1 or start[0] != 0 or start[-1] > stored or (np.diff(start) < 0).any():
+        raise ValueError(f"X is no valid {X.format.upper()} matrix: indptr must rise from 0 to at most {stored}.")
+    if len(at) and int(at.view(f"u{at.itemsize}").max()) >= d:  # as a number without a sign, -1 is large
+        wrong = at.min() if at.min() < 0 else at.max()
+        raise ValueError(f"X is no valid {X.format.upper()} matrix: indices must lie in 0..{d - 1}, got {wrong}.")
 
 
 def is_plain(X: Any) -> bool:
@@ -273,13 +294,14 @@ def encode_labels(
     kept = np.flatnonzero(weight > 0)
     if len(kept) == 0:
         raise ValueError("sample_weight is zero for every row: nothing is left to fit.")
+    check_weights("sample_weight", weight)
     y, weight = y[kept], weight[kept]
     classes, codes = number(y)
     if class_weight is not None:
         if isinstance(class_weight, dict):
             absent = [c for c in class_weight if c not in classes.tolist()]
             class_weight = {c: w for c, w in class_weight.items() if c not in absent}
-            bad = {c: w for c, w in class_weight.items() if not w > 0}
+            bad = {c: w for c, w in class_weight.items() if not (isinstance(w, Real) and float(w) > 0)}
             if bad:
                 raise ValueError(f"class_weight must be positive for every class, got {bad}.")
         if isinstance(class_weight, str):  # "balanced", on weighted counts: integer weights equal repeated rows
@@ -287,8 +309,16 @@ def encode_labels(
             per_class = weight.sum() / (len(classes) * mass)
         else:
             per_class = compute_class_weight(class_weight, classes=classes, y=y)
+        check_weights("class_weight", per_class)
         weight = weight * per_class[codes]
     return classes, codes.astype(np.int32), weight, kept
+
+
+def check_weights(name: str, weight: np.ndarray) -> None:
+    """Refuse weights that the sum of all losses could not hold."""
+    most = LARGEST["d"]
+    if weight.max() > most:
+        raise ValueError(f"{name} contains a number of size {weight.max():.1e}; at most {most:.0e} can be used.")
 
 
 def number(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

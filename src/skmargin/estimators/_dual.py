@@ -11,12 +11,13 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..kernels._rows import KernelRows, kernel_scores, kernel_winners, row_dtype
-from ..kernels.gram import KERNELS, resolve_gamma
+from ..kernels.gram import KERNELS, ROUNDING, check_symmetric, gram, resolve_gamma
 from ..solvers.dual_blocks import TINY, DualState, solve_linear
 from ..solvers.kernel_blocks import KernelState, solve_kernel
 from ..solvers.kernel_factor import can_factor, solve_factor
 from ._base import LinearScores, Problem, fitting, seed_of
 
+PROBE = 64  # rows on which a kernel function is tried
 PATIENCE = 1000  # passes over working sets after which a small kernel matrix is factored
 
 
@@ -139,9 +140,9 @@ class DualMachine(LinearScores):
         """Rows between which the kernel is taken, of a precomputed kernel its square; sets the width."""
         X = problem.X
         if self.kernel == "precomputed":
-            if X.shape[1] != self.n_features_in_ or self.n_features_in_ < problem.kept[-1] + 1:
-                raise ValueError(f"kernel='precomputed' needs a square kernel matrix, got X of shape {X.shape}.")
             X = X[:, problem.kept]
+        elif callable(self.kernel):  # on a few rows: later only parts of the matrix are asked for
+            check_symmetric(gram(X[:PROBE], None, self.kernel, dtype=np.float64))
         self._gamma = resolve_gamma(self.gamma, X, problem.weight, self.kernel)
         return X
 
@@ -153,6 +154,9 @@ class DualMachine(LinearScores):
         rows = KernelRows(
             X, self.kernel, self._gamma, self.degree, self.coef0, dtype, self.cache_size, self.n_jobs, offset
         )
+        least, largest = rows.diagonal.min(), rows.diagonal.max()
+        if least < -ROUNDING * max(largest, -least):  # other signs take as long to find as the fit
+            raise ValueError(f"kernel={self.kernel!r} is not positive semi-definite: a row has K(x, x) = {least:.3g}.")
         return rows, tiny
 
     def _solve_kernel(

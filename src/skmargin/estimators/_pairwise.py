@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..kernels.basis import METHODS as BASES
 from ..kernels.basis import basis_rows
-from ..kernels.gram import KERNELS, gram, resolve_gamma, row_blocks
+from ..kernels.gram import KERNELS, check_symmetric, gram, resolve_gamma, row_blocks
 from ..solvers.pairwise import METHODS, Duel, combine, duels, n_machines, over_threads
 from ..solvers.progress import counted
 from ..solvers.sources import Features, KernelBlocks, Source, products
@@ -102,7 +102,7 @@ class PairwiseMachines(MarginClassifier):
         left = X[rows]
         K = self._gram(left, None if columns is rows else X[columns], gamma)
         if columns is rows and callable(self.kernel):
-            _check_symmetric(K)
+            check_symmetric(K)
         return K
 
     def _basis_features(self, problem: Problem, gamma: float, basis: str, penalty: str) -> np.ndarray:
@@ -130,12 +130,7 @@ class PairwiseMachines(MarginClassifier):
 
     def _square(self, X: Any, kept: np.ndarray) -> np.ndarray:
         X = X.toarray() if sparse.issparse(X) else X
-        if X.shape[1] != self.n_features_in_ or X.shape[1] < len(kept) or (len(kept) and kept[-1] >= X.shape[1]):
-            raise ValueError(f"A precomputed kernel must be a square matrix, got {X.shape}.")
-        if len(kept) < X.shape[1]:
-            X = X[:, kept]
-        _check_symmetric(X)
-        return X
+        return X[:, kept] if len(kept) < X.shape[1] else X
 
     def _say(self, message: str) -> None:
         if self.verbose:
@@ -216,15 +211,3 @@ class PairwiseMachines(MarginClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-
-def _check_symmetric(K: np.ndarray) -> None:
-    size, difference = 0.0, 0.0
-    if K.shape[0] == K.shape[1]:
-        for rows in row_blocks(*K.shape):
-            block = K[rows]
-            size = max(size, float(block.max()), -float(block.min()))
-            block = np.subtract(block, K[:, rows].T)
-            difference = max(difference, float(block.max()), -float(block.min()))
-    if K.shape[0] != K.shape[1] or difference > 1e-6 * size:
-        raise ValueError(f"The kernel matrix of the training rows must be symmetric, got a matrix of shape {K.shape}.")

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from ..solvers.semi_supervised import likely_shares, solve_semi_supervised
-from ._base import LinearScores, canonical_csr, encode_labels, fitting, seed_of
+from ._base import LinearScores, canonical_csr, check_labels, encode_labels, fitting, seed_of
 
 
 class SemiSupervisedMarginSVC(LinearScores):
@@ -166,7 +165,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         given = np.flatnonzero(~free)
         if len(given) == 0:
             raise ValueError(f"{type(self).__name__} needs labels of at least two classes, got -1 for every row.")
-        check_classification_targets(y[given])
+        check_labels(y[given])
         self.classes_, codes, given_weight, kept = encode_labels(y[given], weight[given], self.class_weight)
         k = len(self.classes_)
         if k < 2:

@@ -22,6 +22,7 @@ BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer 
 BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
 SCORE_ROWS = 512  # rows scored at once
 MIRROR = 96  # copying a number takes about as long as the product of so many features
+LARGE = 1e30  # kernel values beyond which float32 would overflow in the sums of a fit
 SPREAD = 10  # standard deviations that a rounding error never exceeds
 
 
@@ -118,7 +119,7 @@ class KernelRows:
         self.cache_size, self.n_jobs, self.offset = cache_size, n_jobs, offset
         self.n = X.shape[0]
         self.diagonal = np.asarray(gram_diagonal(X, *self.arguments), dtype=np.float64) + offset
-        self._allocate(dtype)
+        self._allocate(np.float64 if self.diagonal.max() > LARGE else dtype)
 
     def _allocate(self, dtype: Any) -> None:
         kernel = self.arguments[0]

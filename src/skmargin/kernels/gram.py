@@ -26,6 +26,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 Kernel = str | Callable[[Any, Any], Any]
 
+ROUNDING = 1e-5  # of a kernel matrix that was computed in float32, relative to its largest number
 BLOCK = 1 << 17  # numbers in one block: half of a common second-level cache in float64
 
 
@@ -148,12 +149,29 @@ def kernel_from_base(
             np.multiply(source, number(gamma), out=block)
             block += number(coef0)
             if kernel == "poly":
-                np.power(block, number(degree), out=block)
+                with np.errstate(over="ignore", invalid="ignore"):  # refused by those who use it
+                    np.power(block, number(degree), out=block)
             else:
                 np.tanh(block, out=block)
         elif out is not base:
             block[...] = source
     return out
+
+
+def check_gram(K: Any) -> None:
+    """Refuse what is no kernel matrix of rows with themselves: not square or not symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"kernel='precomputed' needs a square kernel matrix, got X of shape {K.shape}.")
+    check_symmetric(K)
+
+
+def check_symmetric(K: Any) -> None:
+    """Refuse a matrix that differs from its transpose by more than rounding."""
+    largest = abs(K).max() if sparse.issparse(K) else max(K.max(), -K.min())
+    for rows in row_blocks(*K.shape):
+        difference = abs(K[rows] - K[:, rows].T).max()
+        if difference > ROUNDING * largest:
+            raise ValueError(f"The kernel matrix must be symmetric, got numbers that differ by {difference:.3g}.")
 
 
 def gram(
@@ -184,15 +202,23 @@ def gram(
     """
     dtype = np.dtype(dtype or X.dtype)
     if callable(kernel):
-        K = np.asarray(kernel(X, X if Z is None else Z), dtype=dtype)
+        K = kernel(X, X if Z is None else Z)
+        K = np.asarray(K.toarray() if sparse.issparse(K) else K)
         wanted = (X.shape[0], (X if Z is None else Z).shape[0])
-        if K.shape != wanted:
-            raise ValueError(f"The kernel function must give a matrix of shape {wanted}, got {K.shape}.")
-        return K
+        if K.shape != wanted or K.dtype.kind not in "biuf":
+            raise ValueError(f"The kernel function must give real numbers of shape {wanted}, got {K.dtype}, {K.shape}.")
+        return _finite(K.astype(dtype, copy=False), kernel)
     if kernel == "precomputed":
         return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=dtype)
     base = base_matrix(X, Z, kernel, dtype)
-    return kernel_from_base(base, kernel, gamma, degree, coef0, out=base)
+    return _finite(kernel_from_base(base, kernel, gamma, degree, coef0, out=base), kernel)
+
+
+def _finite(K: np.ndarray, kernel: Kernel) -> np.ndarray:
+    """The matrix; a power or a function may have made numbers that are none, the other kernels not."""
+    if (callable(kernel) or kernel == "poly") and not np.isfinite(K).all():
+        raise ValueError(f"kernel={kernel!r} gives NaN or infinity; scale the features or change its parameters.")
+    return K
 
 
 def gram_diagonal(
@@ -204,9 +230,12 @@ def gram_diagonal(
     if kernel == "precomputed":
         return np.asarray(X.diagonal())
     if callable(kernel):
-        return np.array([np.asarray(kernel(X[i : i + 1], X[i : i + 1])).item() for i in range(X.shape[0])])
+        return np.array([gram(X[i : i + 1], None, kernel, dtype=np.float64).item() for i in range(X.shape[0])])
     squares = squared_norms(X, X.dtype)
     if kernel == "linear":
         return squares
     products = gamma * squares + coef0
-    return products**degree if kernel == "poly" else np.tanh(products)
+    if kernel == "sigmoid":
+        return np.tanh(products)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _finite(products**degree, kernel)
