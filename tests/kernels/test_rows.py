@@ -49,6 +49,12 @@ def test_squares_and_sums_are_those_of_the_matrix(kernel, container, dtype, atol
         assert square.dtype == rows.dtype and square.shape[1] % 16 == 0
         np.testing.assert_allclose(square[:, : len(samples)], K[np.ix_(samples, samples)], atol=atol)
         assert not square[:, len(samples) :].any()
+        matrix, row, column = rows.within(samples)
+        if len(row):
+            assert matrix is rows._store and len(samples) > 30
+        else:
+            row = column = np.arange(len(samples))
+        np.testing.assert_allclose(matrix[np.ix_(row, column)], K[np.ix_(samples, samples)], atol=atol)
         coef = RNG.normal(size=(len(samples), 3))
         F = np.ones((3, 90), dtype=rows.dtype)
         rows.add(F, samples, coef)
@@ -63,17 +69,17 @@ def test_rows_of_many_features_are_completed_from_those_that_are_kept(kernel, co
     Z = rng.normal(size=(60, 200))
     K = gram(Z, kernel=kernel, gamma=0.01, coef0=1.0)
     rows = KernelRows(container(Z), kernel, 0.01, coef0=1.0, dtype=np.float64)
-    columns, fill = [], KernelRows._fill
+    computed, fill = [], KernelRows._fill
 
-    def counted(self, samples, out, *rest):
-        columns.append(out.shape[1])
-        fill(self, samples, out, *rest)
+    def counted(self, samples, out, columns=None, scatter=False):
+        computed.append(self.n if columns is None else len(columns))
+        fill(self, samples, out, columns, scatter)
 
     monkeypatch.setattr(KernelRows, "_fill", counted)
     order = rng.permutation(60)
     for samples in (order[:30], order[25:45], order):
         rows.keep(samples)
-    assert columns == [60, 30, 15]
+    assert computed == [60, 30, 15]
     np.testing.assert_allclose(rows._store[rows._slot], K, atol=1e-12)
 
 

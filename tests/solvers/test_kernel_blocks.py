@@ -3,6 +3,7 @@
 import _thread
 import threading
 import time
+import tracemalloc
 from dataclasses import replace
 
 import cvxpy as cp
@@ -261,3 +262,24 @@ def test_ctrl_c_stops_within_a_quarter_of_a_second():
     with pytest.raises(KeyboardInterrupt):
         solve_kernel(rows, y, cap, 10, "sum", tol=1e-9, max_iter=10**9)
     assert time.process_time() - sent[0] < 0.25  # of the processor: others may use it too
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_memory_is_that_of_the_kernel_rows(fit_intercept):
+    """With many features, many classes and every sample a support vector: neither X nor the rows are there twice."""
+    n, d, k = 1000, 400, 10
+    rng = np.random.default_rng(0)
+    y = rng.integers(k, size=n).astype(np.int32)
+    X = 0.3 * rng.normal(size=(k, d))[y] + rng.normal(size=(n, d))
+    tracemalloc.start()
+    try:
+        rows = KernelRows(X, "rbf", 1 / (d * X.var()))
+        before = tracemalloc.get_traced_memory()[0]  # holds the store, of which pages are used as rows are kept
+        tracemalloc.reset_peak()
+        state = solve_kernel(rows, y, np.full(n, 10.0), k, "max", fit_intercept=fit_intercept)
+        besides = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    matrix = 4 * n**2
+    assert state.gap <= 1e-3 and state.n_rows_computed > 0.9 * n
+    assert before < 1.05 * matrix and besides < 0.35 * matrix

@@ -17,7 +17,8 @@
 
 namespace skm {
 
-// Samples with their scores (k rows of F, `ld` apart), duals (n x k, zero at the own class) and labels.
+// Samples with their scores (k rows of F, `ld` apart), duals (n x k, zero at the own class) and labels.  `column` is
+// where the scores of each sample stand in F; none: in the order of the samples.
 template <class T>
 struct KernelSamples {
     T* F;
@@ -26,6 +27,9 @@ struct KernelSamples {
     const int32_t* y;
     int64_t n;
     int32_t k;
+    const int64_t* column = nullptr;
+
+    const T* scores(int64_t i) const { return F + (column ? column[i] : i); }
 };
 
 // One sample seen by its loss: score differences d_l = f_y - f_l and duals of the rivals, own class left out.
@@ -38,7 +42,7 @@ class SampleView {
     // Loads sample i with scores F + shift; returns its gap value - dual + alpha'd, which is never negative.
     double load(int64_t i, const double* shift) {
         y_ = s_.y[i];
-        const double own = s_.F[i + y_ * s_.ld] + shift[y_];
+        const double own = s_.scores(i)[y_ * s_.ld] + shift[y_];
         product = rivals(i, shift, own, 0, y_, 0) + rivals(i, shift, own, y_ + 1, s_.k, y_);
         const int32_t leader = loss_.leader(i);
         first_ = leader < 0 ? 0 : leader - (leader > y_);
@@ -69,7 +73,7 @@ class SampleView {
   private:
     // The classes from first to last become rivals at the places from j on; returns their part of alpha'd.
     double rivals(int64_t i, const double* shift, double own, int32_t first, int32_t last, int32_t j) {
-        const T* f = s_.F + i + first * s_.ld;
+        const T* f = s_.scores(i) + first * s_.ld;
         const double* a = s_.alpha + i * s_.k + first;
         shift += first;
         double *to = d.data() + j, *dual = alpha.data() + j, even = 0, odd = 0;
@@ -149,7 +153,7 @@ void kernel_balance(const KernelSamples<T>& samples, const Loss& loss, const dou
     std::vector<int32_t> all(k);
     std::iota(all.begin(), all.end(), 0);
     const auto with = [&](int64_t i, auto visit) { visit(samples.y[i], all.data(), samples.alpha + i * k, k); };
-    const auto score = [&](int64_t i, int32_t l) { return samples.F[l * samples.ld + i] + shift[l]; };
+    const auto score = [&](int64_t i, int32_t l) { return samples.scores(i)[l * samples.ld] + shift[l]; };
     balance(k, samples.n, loss, with, [&](int64_t i, int32_t l) {
         return l == samples.y[i] ? -infinity : 1 - score(i, samples.y[i]) + score(i, l);
     });
@@ -192,6 +196,48 @@ void kernel_gather(const T* store, int64_t n, const int64_t* slot, const int64_t
         for (int64_t c = 0; c < columns; ++c) to[c] = row[column[c]];
         std::fill(to + columns, to + ld, T{0});
         poll.work(4.0 * static_cast<double>(ld));
+    }
+}
+
+// out[a, column[c]] = values[a, c]; out has n columns
+template <class T>
+void kernel_scatter(const T* values, const int64_t* column, int64_t rows, int64_t columns, T* out, int64_t n,
+                    Poll& poll) {
+    for (int64_t a = 0; a < rows; ++a, values += columns, out += n) {
+        for (int64_t c = 0; c < columns; ++c) out[column[c]] = values[c];
+        poll.work(4.0 * static_cast<double>(columns));
+    }
+}
+
+// out[a, kept[c]] = store[slot[c], sample[a]]: what kept rows of a symmetric matrix of n columns tell of others, by
+// strips of kept rows of which a line each stays in the cache.
+template <class T>
+void kernel_mirror(const T* store, int64_t n, const int64_t* slot, const int64_t* kept, int64_t columns,
+                   const int64_t* sample, int64_t rows, T* out, Poll& poll) {
+    constexpr int64_t strip = 16;
+    for (int64_t first = 0; first < columns; first += strip) {
+        const int64_t last = std::min(columns, first + strip);
+        for (int64_t a = 0; a < rows; ++a) {
+            T* to = out + a * n;
+            const T* from = store + sample[a];
+            for (int64_t c = first; c < last; ++c) to[kept[c]] = from[slot[c] * n];
+            poll.work(4.0 * strip);
+        }
+    }
+}
+
+// Rows `row` of X in the number type T after the centre was taken away in float64, and their squared norms.
+template <class S, class T>
+void kernel_centre(const S* X, int64_t d, const int64_t* row, int64_t rows, const double* centre, T* out, T* norms,
+                   Poll& poll) {
+    const int32_t self = 0;
+    for (int64_t a = 0; a < rows; ++a, out += d) {
+        const S* x = X + row[a] * d;
+        for (int64_t j = 0; j < d; ++j) out[j] = static_cast<T>(x[j] - centre[j]);
+        double norm = 0;
+        simd<T>().dots(out, d, out, d, &self, 1, &norm);
+        norms[a] = static_cast<T>(norm);
+        poll.work(3.0 * static_cast<double>(d));
     }
 }
 

@@ -79,7 +79,8 @@ class MeanPoint {
 
 // Block ascent on the working set until its gaps sum to `target`.
 //
-//   K (n x ld, zero beyond column n)   kernel values within the set; curvature[i] = K_ii
+//   K, row                             kernel values, ld columns as in F; row[i] is the row of sample i (none: i),
+//                                      samples.column its column; curvature[i] = K_ii
 //   lengths, norm                      what longer class vectors save over all samples at the start; sum_l c_l'K c_l
 //   b, tot, t                          intercept without penalty: blocks see F + b + t tot and curvature K_ii + t, and
 //                                      b += t tot after every pass (t = 0: none)
@@ -89,9 +90,9 @@ class MeanPoint {
 // each other first.  The intercept listens to all of them, so they wake when it has moved.  Only a check, the exact sum
 // of all gaps of the point or of the mean of the last points, can end the loop; it wakes all.
 template <class T, class Loss>
-InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, const T* K, const double* curvature,
-                         double* b, double* tot, double t, Lengths& lengths, double norm, double target,
-                         int64_t max_passes, uint64_t seed, Poll& poll) {
+InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, const T* K, const int64_t* row,
+                         const double* curvature, double* b, double* tot, double t, Lengths& lengths, double norm,
+                         double target, int64_t max_passes, uint64_t seed, Poll& poll) {
     const int32_t k = samples.k;
     const int64_t n = samples.n;
     const Simd<T>& vector = simd<T>();
@@ -172,7 +173,8 @@ InnerResult kernel_inner(const KernelSamples<T>& samples, const Loss& loss, cons
             if (changed == 0) continue;
             cls[changed] = y;
             coef[changed++] = own;
-            vector.axpys(K + i * samples.ld, samples.ld, samples.F, samples.ld, cls.data(), changed, coef.data());
+            const T* values = K + (row ? row[i] : i) * samples.ld;
+            vector.axpys(values, samples.ld, samples.F, samples.ld, cls.data(), changed, coef.data());
             ++result.updates;
             if (t > 0)
                 for (int32_t j = 0; j < changed; ++j) {

@@ -1,8 +1,12 @@
 """Rows of a kernel matrix on demand, within a bound on memory, and scores from support vectors only.
 
-A solver asks `KernelRows` for two things: the square of kernel values within a working set (`square`), and to add
-multiples of whole rows to the scores of all samples (`add`).  Rows that fit into ``cache_size`` are computed once; the
-others are computed again, block by block, when they are added.
+A solver asks `KernelRows` for two things: the kernel values within a working set (`within`), and to add multiples of
+whole rows to the scores of all samples (`add`).  Rows that fit into ``cache_size`` are computed once; the others are
+computed again, block by block, when they are added.
+
+Memory is that of the rows kept and little else: dense rows of the data are centred and turned into the number type of
+the computation a few at a time, products are finished where they are to stay, and a working set of most samples reads
+the rows themselves instead of a copy of their square.
 """
 
 from __future__ import annotations
@@ -21,14 +25,36 @@ from skmargin.kernels.gram import Kernel, gram, gram_diagonal
 BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer Ctrl-C between two of them
 BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
 SCORE_ROWS = 512  # rows scored at once
+PREPARED_NUMBERS, PREPARED_SHARE = 1 << 20, 1 / 24  # of the data prepared at once; as a share of the kernel matrix
+MULTIPLE = 64  # of it are columns prepared at once, and at least two: BLAS wastes time on other numbers
+MOST = 0.375  # share of the samples from which on a working set has its values from whole rows: their copy is too large
 MIRROR = 96  # copying a number takes about as long as the product of so many features
 LARGE = 1e30  # kernel values beyond which float32 would overflow in the sums of a fit
 SPREAD = 10  # standard deviations that a rounding error never exceeds
 
 
+def _parts(size: int, step: int) -> Iterator[slice]:
+    """Slices of at most ``step`` that make up ``size``."""
+    for start in range(0, size, step):
+        yield slice(start, min(start + step, size))
+
+
 def row_dtype(tol: float) -> Any:
     """Number type of kernel rows that resolves a relative gap of ``tol``."""
     return np.float32 if tol >= 2e-4 else np.float64
+
+
+def _centred(X: np.ndarray, rows: np.ndarray, centre: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Some rows, centred in float64 and then rounded to the number type of ``room``, and their squared norms."""
+    centred, norms = room[: len(rows)], np.empty(len(rows), dtype=room.dtype)
+    _ext.kernel_centre(X, rows, centre, centred, norms)
+    return centred, norms
+
+
+def _rbf(A: np.ndarray, a: np.ndarray, B: np.ndarray, b: np.ndarray, gamma: float, out: np.ndarray) -> None:
+    """Kernel values of centred rows with squared norms ``a`` and ``b``; ``out`` may be part of longer rows."""
+    np.matmul(A, B.T, out=out)
+    _ext.kernel_rbf(out, a, b, gamma)
 
 
 class _Products:
@@ -52,25 +78,18 @@ class _Products:
 
     def prepared(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Centred rows in the number type of the computation, and their squared norms."""
-        X = X.toarray() if sparse.issparse(X) else X
-        centred = np.empty(X.shape, dtype=self.dtype)
-        np.subtract(X, self.centre, out=centred, dtype=np.float64, casting="same_kind")  # in float64, number by number
-        return centred, np.einsum("ij,ij->i", centred, centred)
+        X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X)
+        return _centred(X, np.arange(len(X)), self.centre, np.empty(X.shape, dtype=self.dtype))
 
-    def fill(self, X: Any, norms: np.ndarray | None, out: np.ndarray, columns: np.ndarray | None = None) -> None:
+    def fill(self, X: Any, norms: np.ndarray | None, out: np.ndarray) -> None:
         """Write kernel values of the rows ``X`` (prepared, with norms, for dense RBF) into ``out``."""
-        Z = self.Z if columns is None else self.Z[columns]
-        step = max(1, int(BLOCK_WORK / (Z.shape[0] * max(1, Z.shape[1]))))
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, start + step)
+        step = max(1, int(BLOCK_WORK / self.work))
+        for rows in _parts(X.shape[0], step):
             if self.dense_rbf:
                 assert norms is not None
-                block = out[rows]
-                np.matmul(X[rows], Z.T, out=block)
-                column_norms = self.norms if columns is None else self.norms[columns]
-                _ext.kernel_rbf(block, norms[rows], column_norms, self.parameters[0])
+                _rbf(X[rows], norms[rows], self.Z, self.norms, self.parameters[0], out[rows])
             else:
-                out[rows] = gram(X[rows], Z, self.kernel, *self.parameters, dtype=self.dtype)
+                out[rows] = gram(X[rows], self.Z, self.kernel, *self.parameters, dtype=self.dtype)
 
 
 class KernelRows:
@@ -129,7 +148,6 @@ class KernelRows:
         n = self.n
         numbers = int(self.cache_size * 2**20 / self.dtype.itemsize)
         self.limit = min(n, max(64, int(np.sqrt(numbers / 2))))
-        self._square: np.ndarray = np.empty(0, dtype=self.dtype)
         self.n_computed = 0
         if kernel == "precomputed":
             self._store = np.ascontiguousarray(gram(self.X, None, "precomputed", dtype=self.dtype))
@@ -137,7 +155,12 @@ class KernelRows:
                 self._store = self._store + self.dtype.type(self.offset)
             self._slot = np.arange(n)
             return
-        self._products = _Products(self.X, *self.arguments, self.dtype)
+        self._dense_rbf = kernel == "rbf" and not sparse.issparse(self.X)
+        self._Z = self.X
+        if self._dense_rbf:
+            self._Z, self._centre = np.ascontiguousarray(self.X), self.X.mean(axis=0, dtype=np.float64)
+        elif not callable(kernel):
+            self._Z = self.X.astype(self.dtype, copy=False)
         # Reserved, not touched: pages get memory when a row is written.
         slots = min(n, max(0, numbers - self.limit**2) // n)
         self._store = np.empty((slots, n), dtype=self.dtype)
@@ -152,13 +175,48 @@ class KernelRows:
         """Whether the row of each sample is kept."""
         return self._slot >= 0
 
-    def _fill(self, samples: np.ndarray, out: np.ndarray, columns: np.ndarray | None = None) -> None:
-        products = self._products
-        norms = products.norms[samples] if products.dense_rbf else None
+    def _fill(
+        self, samples: np.ndarray, out: np.ndarray, columns: np.ndarray | None = None, scatter: bool = False
+    ) -> None:
+        """Write kernel values of these samples with the samples ``columns`` (all) into ``out``.
+
+        Its columns are these, or with ``scatter`` all samples, of which the others are left as they are.
+        """
         with nullcontext() if self.n_jobs is None else blas_threads(self.n_jobs):
-            products.fill(products.Z[samples], norms, out, columns)
-        if self.offset:
-            out += self.dtype.type(self.offset)
+            for rows, beside, values in self._tiles(samples, columns, None if scatter else out):
+                if self.offset:
+                    values += self.dtype.type(self.offset)
+                if scatter:
+                    assert columns is not None
+                    _ext.kernel_scatter(values, columns[beside], out[rows])
+
+    def _tiles(
+        self, samples: np.ndarray, columns: np.ndarray | None, out: np.ndarray | None
+    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        """Kernel values of some samples with some columns, in ``out`` or in new arrays.
+
+        A number of the data is prepared much faster than it is used, so that no copy of all of them is kept.
+        """
+        if not self._dense_rbf:
+            Z = self._Z if columns is None else self._Z[columns]
+            for rows in _parts(len(samples), max(1, int(BLOCK_WORK / max(1, Z.shape[0] * Z.shape[1])))):
+                some = self._Z[samples[rows]]
+                values = np.empty((some.shape[0], Z.shape[0]), dtype=self.dtype) if out is None else out[rows]
+                values[...] = gram(some, Z, *self.arguments, dtype=self.dtype)
+                yield rows, slice(None), values
+            return
+        columns, d = np.arange(self.n) if columns is None else columns, self.X.shape[1]
+        width = MULTIPLE * max(2, int(min(PREPARED_NUMBERS, PREPARED_SHARE * self.n**2) / max(1, MULTIPLE * d)))
+        left = np.empty((min(len(samples), 2 * width), d), dtype=self.dtype)
+        right = np.empty((min(len(columns), width), d), dtype=self.dtype)
+        for rows in _parts(len(samples), 2 * width):
+            A, a = _centred(self._Z, samples[rows], self._centre, left)
+            for beside in _parts(len(columns), width):
+                B, b = _centred(self._Z, columns[beside], self._centre, right)
+                values = np.empty((len(A), len(B)), dtype=self.dtype) if out is None else out[rows, beside]
+                for part in _parts(len(A), max(1, int(BLOCK_WORK / max(1, B.size)))):
+                    _rbf(A[part], a[part], B, b, self.arguments[1], values[part])
+                yield rows, beside, values
 
     def keep(self, samples: np.ndarray) -> None:
         """Compute and keep the rows of these samples, as far as there is room; others make place for them."""
@@ -185,35 +243,33 @@ class KernelRows:
     def _write(self, samples: np.ndarray, out: np.ndarray) -> None:
         """Whole rows of these samples; the matrix is symmetric, so what rows that are kept tell is not computed."""
         kept, rest = np.flatnonzero(self._slot >= 0), np.flatnonzero(self._slot < 0)
-        if len(kept) * self._products.work <= MIRROR * self.n**2:
+        if len(kept) * self._Z.shape[1] <= MIRROR * self.n:
             self._fill(samples, out)
             return
-        place = np.empty(self.n, dtype=np.int64)  # of each column beside the others of its kind
-        place[rest], place[kept] = np.arange(len(rest)), len(rest) + np.arange(len(kept))
-        step = max(1, BLOCK_NUMBERS // self.n)
-        for start in range(0, len(samples), step):
-            part = samples[start : start + step]
-            both = np.empty((len(part), self.n), dtype=self.dtype)
-            computed = np.empty((len(part), len(rest)), dtype=self.dtype)
-            self._fill(part, computed, rest)
-            known = np.empty((len(kept), len(part)), dtype=self.dtype)
-            _ext.kernel_gather(self._store, self._slot[kept], part, known)
-            both[:, : len(rest)], both[:, len(rest) :] = computed, known.T
-            _ext.kernel_gather(both, np.arange(len(part)), place, out[start : start + step])
+        _ext.kernel_mirror(self._store, self._slot[kept], kept, samples, out)
+        self._fill(samples, out, rest, scatter=True)
+
+    def within(self, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Kernel values within a set: a matrix, and the row and the column of each sample in it.
+
+        Two empty arrays instead where these are in the order of the samples.
+        """
+        slot = self._slot[samples]
+        if len(samples) >= MOST * self.n and slot.min() >= 0:
+            return self._store, slot, samples
+        nothing = np.empty(0, dtype=np.int64)
+        return self.square(samples), nothing, nothing
 
     def square(self, samples: np.ndarray) -> np.ndarray:
-        """Kernel values within a set, in a buffer that is used again; columns padded with zeros to a multiple of 16."""
+        """Kernel values within a set; columns padded with zeros to a multiple of 16."""
         q = len(samples)
         ld = -(-q // 16) * 16
-        if self._square.size < q * ld:
-            self._square = np.empty(min(2 * q * ld, max(q * ld, self.limit * (self.limit + 16))), dtype=self.dtype)
-        out = self._square[: q * ld].reshape(q, ld)
+        out = np.empty((q, ld), dtype=self.dtype)
         slot = self._slot[samples]
         if slot.min() >= 0:
             _ext.kernel_gather(self._store, slot, samples, out)
             return out
-        for start in range(0, q, SCORE_ROWS):
-            rows = slice(start, min(q, start + SCORE_ROWS))
+        for rows in _parts(q, SCORE_ROWS):
             kept = np.flatnonzero(slot[rows] >= 0)
             lost = np.flatnonzero(slot[rows] < 0)
             if len(kept):
@@ -223,8 +279,8 @@ class KernelRows:
             if len(lost):
                 block = np.empty((len(lost), q), dtype=self.dtype)
                 self._fill(samples[rows][lost], block, samples)
-                out[start + lost, :q] = block
-                out[start + lost, q:] = 0
+                out[rows][lost, :q] = block
+                out[rows][lost, q:] = 0
         return out
 
     def blocks(self, samples: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -240,8 +296,8 @@ class KernelRows:
             return
         step = max(1, min(len(lost), BLOCK_NUMBERS // self.n))
         block = np.empty((step, self.n), dtype=self.dtype)
-        for start in range(0, len(lost), step):
-            part = lost[start : start + step]
+        for rows in _parts(len(lost), step):
+            part = lost[rows]
             self._fill(part, block[: len(part)])
             self.n_computed += len(part)
             yield part, block, np.arange(len(part))
