@@ -7,8 +7,8 @@
 //     alpha_il larger                      moves excess from l to y_i
 //     alpha_il smaller, alpha_im larger    moves excess from m to l
 // first by duals that are strictly inside their bounds, where the dual objective is flat (losses.hpp, `play`), each by
-// the same share of its play; then by those of samples near their margins as well, which costs next to nothing; then,
-// what is left, by taking away flow, which every loss allows.
+// the same share of its play; then by those of samples near their margins as well, and between rivals that are equally
+// near, which costs next to nothing; then, what is left, by taking away flow, which every loss allows.
 #pragma once
 #include <algorithm>
 #include <cmath>

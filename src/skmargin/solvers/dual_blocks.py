@@ -30,7 +30,7 @@ SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here its gap 
 TINY = 20_000  # n d k up to which a solve to rounding costs less than the call itself
 ROUNDING = 1e-14
 COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a point whose gap is below a tenth
-PATIENCE = 1000  # passes after which it is tried in any case: those over few rows cost nothing
+RESERVE = 500  # iterations kept for it: passes over few rows cost nothing, and all of them may be used up before
 NEWTON_UNKNOWNS, NEWTON_NUMBERS = 3000, 10**8  # most that it holds: square root of its matrix, and the rest
 MANY_FEATURES, WEAK = 16, 0.01  # from so many features and so large a C on the direction of the mean is set apart
 MANY_ROWS, FEW_ROWS = 100, 32  # rows for each number of W from which on one of so many tells the intercepts well
@@ -104,14 +104,14 @@ def solve_linear(
             state = replace(state, multipliers=_first_intercepts(X, y, cap, k, mean, loss, K, seed))
 
     def ascend(
-        state: DualState, dtype: type, goal: float, may_stall: bool, budget: float, most: float
+        state: DualState, dtype: type, goal: float, may_stall: bool, budget: float, most: int
     ) -> tuple[DualState, float]:
         """Block passes from a state on, ``most`` in all, and what they cost."""
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
         out = solve(
             *_arrays(X, dtype), y, cap, k, loss, K, mean, fit_intercept,
             state.multipliers, state.start, state.rivals, state.alpha,
-            float(goal), max(1, min(most, max_iter) - state.n_iter), float(budget), float(WARM_STEPS * step), may_stall,
+            float(goal), max(1, most - state.n_iter), float(budget), float(WARM_STEPS * step), may_stall,
             _face_pays(X, k), seed + state.n_iter,
         )  # fmt: skip
         passes = state.n_iter + out["passes"]
@@ -128,16 +128,16 @@ def solve_linear(
         return state, out["work"]
 
     state = replace(state, n_iter=0)
-    patience = PATIENCE if step < np.inf else np.inf
+    most = max_iter - RESERVE if step < np.inf and max_iter > 2 * RESERVE else max_iter
     for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if tiny else _stages(X, tol):
-        state, work = ascend(state, dtype, stage_tol, may_stall, budget, patience)
+        state, work = ascend(state, dtype, stage_tol, may_stall, budget, most)
         budget -= work
-        if state.n_iter >= min(patience, max_iter) or (dtype is np.float32 and state.gap <= 0.9 * tol):
+        if state.n_iter >= most or (dtype is np.float32 and state.gap <= 0.9 * tol):
             break
     if state.gap > goal and state.n_iter < max_iter and step < np.inf:
         state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter - state.n_iter, seed, verbose)
         if state.gap > tol and state.n_iter < max_iter:  # no gear is left: passes while they gain
-            state = better(state, ascend(state, np.float64, tol, True, np.inf, np.inf)[0])
+            state = better(state, ascend(state, np.float64, tol, True, np.inf, max_iter)[0])
     return state
 
 
