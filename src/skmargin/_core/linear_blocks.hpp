@@ -225,9 +225,9 @@ class BlockAscent {
             const double running = pass(gap);
             poll.reached(running / primal, limits.tol);
             const int64_t since = passes_ - last_check;
-            // A step of b raises the gap at first: not before a check that may end the run.
             const bool small = running <= 0.7 * limits.goal(primal);
-            owed = small && since >= patience_;
+            // A step of b raises the gap at first: not before a check that may end the run.
+            owed = since >= patience_ && running <= limits.goal(primal) && (small || running <= 0.1 * block_gap_);
             if (!owed) move_multipliers(gap);
             between();
             const double spent = work_ - work_checked_;
