@@ -57,7 +57,8 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
         context, about = None, {"estimator": self, "X": X, "y": y, "metadata": metadata or None}
         if getattr(self, "_skl_callbacks", None):
             context = self._init_callback_context(max_subtasks=STEPS).call_on_fit_task_begin(**about)
-        with listening(Progress(self, context) if context is not None or getattr(self, "verbose", 0) else None):
+        heard = context is not None or bool(getattr(self, "verbose", 0))
+        with listening(Progress(self, context) if heard else None):
             method(self, X, y, *args, **metadata)
         if context is not None:
             context.call_on_fit_task_end(**about, reconstruction_attributes={})
