@@ -66,7 +66,7 @@ def solve_factor(
         start.objective, start.gap, 0,
     )  # fmt: skip
     best, n_iter = start, start.n_iter
-    for care in (1.0, 1e-2, 1e-4):
+    for care in (1.0, 1e-2, 1e-4, 1e-6):
         state = solve_linear(
             R, y, cap, n_classes, loss, K, fit_intercept=fit_intercept, tol=care * tol,
             max_iter=max(1, max_iter - n_iter), seed=seed, state=state,
