@@ -154,7 +154,7 @@ def _first_intercepts(
     rows = np.sort(order[(np.arange(len(y)) - np.repeat(np.cumsum(size) - size, size)) % FEW_ROWS == 0])
     some = y[rows]
     scale = np.bincount(y, cap, k) / np.maximum(np.bincount(some, cap[rows], k), np.finfo(float).tiny)
-    state = solve_linear(X[rows], some, cap[rows] * scale[some], k, loss, K, tol=1e-2, seed=seed)
+    state = solve_linear(X[rows], some, cap[rows] * scale[some], k, loss, K, tol=1e-3, seed=seed)
     b = state.b + state.W @ mean
     return b - b.mean()
 
