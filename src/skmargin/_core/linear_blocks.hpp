@@ -8,7 +8,7 @@
 //   - the gap is a sum over samples, known at each visit before the step: its running sum says when a full check of
 //     all samples and classes is worth its cost.  Only a full check can end the run;
 //   - samples far beyond their margins are passed over by a check (screening.hpp);
-//   - samples whose share of the gap is small rest for some passes (rests.hpp; for the weighted norms only so far);
+//   - samples whose share of the gap is small rest for some passes (rests.hpp), where there are no steps on the face;
 //   - conjugate gradients on the face of the dual (face.hpp) between passes;
 //   - the primal point may be W stretched a little: where C is large, losses that remain although the dual is solved
 //     vanish when W grows by a part of tol, and nothing has to be iterated for them.
