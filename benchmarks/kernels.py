@@ -80,6 +80,6 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
         print(
             f"{row['set']:>12} C={row['C']:<6g} {row['solver']:>11}: fit {row['fit']:.3f} s ({row['fit_ratio']:.2f}x)  "
             f"predict {row['predict']:.3f} s ({row['predict_ratio']:.1f}x)  accuracy {row['accuracy']:.4f}  "
-            f"memory {row['memory_mib']:.0f} MiB (Gram matrix in float32: {row['gram_mib']:.0f})",
+            f"memory {row['memory_mib']:.1f} MiB (Gram matrix in float32: {row['gram_mib']:.1f})",
             flush=True,
         )

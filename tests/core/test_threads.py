@@ -1,6 +1,10 @@
-"""The number of threads of BLAS, which belongs to the whole process."""
+"""The number of threads of BLAS, which belongs to the whole process, and work on threads of our own."""
 
-from skmargin._core.threads import _libraries, blas_threads
+from threading import Barrier
+
+import pytest
+
+from skmargin._core.threads import _libraries, blas_count, blas_threads, on_threads, thread_count
 
 
 def numbers():
@@ -23,3 +27,34 @@ def test_limits_that_overlap_leave_the_threads_as_they_were():
         assert numbers() == two
         second.__exit__(None, None, None)
         assert numbers() == before
+
+
+def test_threads_of_our_own_are_as_many_as_those_of_blas_before_our_limits():
+    before = blas_count()
+    with blas_threads(1), blas_threads(2):
+        assert thread_count(None) == before
+        assert thread_count(3) == 3
+    assert thread_count(None) == before
+
+
+def test_items_are_worked_on_at_the_same_time_and_results_keep_their_order():
+    meeting = Barrier(2)  # one thread alone would wait there until the limit
+
+    def work(item):
+        meeting.wait(timeout=60)
+        return 10 * item
+
+    assert on_threads(work, range(4), 2) == [0, 10, 20, 30]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_exception_ends_the_work(count):
+    seen = []
+
+    def work(item):
+        seen.append(item)
+        raise ZeroDivisionError(item)
+
+    with pytest.raises(ZeroDivisionError):
+        on_threads(work, range(1000), count)
+    assert len(seen) <= count

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
 
-from skmargin import CrammerSingerSVC, SemiSupervisedMarginSVC
+from skmargin import CrammerSingerSVC, FuzzyPairwiseClassifier, SemiSupervisedMarginSVC
 from skmargin.estimators._base import number, seed_of
 
 
@@ -85,12 +85,13 @@ def broken(container, name, place, number):
 def test_sparse_rows_with_broken_indices_are_refused(container, kernel, name, place, number):
     """They would be read beside their arrays."""
     X, y = broken(container, name, place, number), np.arange(60) % 3
-    clf = CrammerSingerSVC(kernel=kernel)
-    with pytest.raises(ValueError, match=f"X is no valid CS. matrix: {name} must"):
-        clf.fit(X, y)
-    clf.fit(container(np.eye(6)[np.arange(60) % 6]), y)
-    with pytest.raises(ValueError, match=f"X is no valid CS. matrix: {name} must"):
-        clf.predict(X)
+    alone = CrammerSingerSVC(kernel=kernel)
+    for clf in (alone, FuzzyPairwiseClassifier(alone)):
+        with pytest.raises(ValueError, match=f"X is no valid CS. matrix: {name} must"):
+            clf.fit(X, y)
+        clf.fit(container(np.eye(6)[np.arange(60) % 6]), y)
+        with pytest.raises(ValueError, match=f"X is no valid CS. matrix: {name} must"):
+            clf.predict(X)
 
 
 @pytest.mark.parametrize(

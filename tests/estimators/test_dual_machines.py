@@ -336,6 +336,8 @@ def test_pandas_names(kernel, dtype):
         ({"C": -1.0}, "'C' parameter .* Got -1.0"),
         ({"tol": 0.0}, "'tol' parameter .* Got 0.0"),
         ({"kernel": "gauss"}, "'kernel' parameter .* 'gauss'"),
+        ({"max_iter": 10**30}, "'max_iter' parameter .* Got 10{30} instead"),
+        ({"n_jobs": 0}, "'n_jobs' parameter .* Got 0 instead"),
         ({"class_weight": {0: -1.0}}, "class_weight must be positive"),
     ],
 )
@@ -357,8 +359,8 @@ def test_bad_data(machine):
         spoilt[3, 1] = bad
         with pytest.raises(ValueError, match=r"NaN|infinity"):
             fitted.predict(spoilt)
-    with pytest.raises(ValueError, match="two classes"):
-        clone(machine).fit(X, np.zeros(len(y)))
+    with pytest.raises(ValueError, match="two classes .* got one class: 0[.]$"):
+        clone(machine).fit(X, np.zeros(len(y), dtype=int))
     with pytest.raises(ValueError, match="two classes"):
         clone(machine).fit(X, y, sample_weight=(y == 1).astype(float))
     with pytest.raises(ValueError, match=r"[Ss]ample.weight"):

@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from skmargin._core import _ext
+from skmargin._core.threads import blas_threads
 from skmargin.kernels._rows import SCORE_ROWS, KernelRows, _Scorer, kernel_scores, kernel_winners, row_dtype
 from skmargin.kernels.gram import gram
 
@@ -150,11 +151,20 @@ def test_scores(kernel, old, new):
     np.testing.assert_allclose(single, wanted, rtol=0, atol=2e-5 * abs(wanted).max())
 
 
-def test_threads_do_not_change_the_rows():
-    one, two = (KernelRows(X, "rbf", 0.2, n_jobs=jobs) for jobs in (1, 2))
-    for rows in (one, two):
-        rows.keep(np.arange(90))
-    np.testing.assert_array_equal(one.square(np.arange(90)), two.square(np.arange(90)))
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_threads_do_not_change_a_bit(kernel, container, monkeypatch):
+    monkeypatch.setattr("skmargin.kernels._rows.BLOCK_WORK", 1e5)  # several products in each call
+    Z, all_rows = container(np.random.default_rng(0).normal(size=(700, 150))), np.arange(700)
+    found = []
+    for jobs, blas in [(1, 1), (2, 1), (3, 2), (None, 2)]:
+        with blas_threads(blas):
+            rows = KernelRows(Z, kernel, 0.01, n_jobs=jobs)
+            for some in (all_rows[::3], all_rows):  # the second time completed from what is kept
+                rows.keep(some)
+            found.append(rows.square(all_rows))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
 
 
 def machine(n_classes, seed=0, scale=1.0):

@@ -1,18 +1,25 @@
-"""How many threads the matrix library has."""
+"""How many threads the matrix library has, and work on threads of our own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
+from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _lock = Lock()
 _open: dict[object, int] = {}  # the limits in force, in the order in which they began
 _before: Any = None  # knows the numbers of threads before the first of them
+_given = 1  # the largest of them
 
 
 @cache
@@ -24,6 +31,13 @@ def _set(count: int) -> Any:
     return _libraries().limit(limits=count, user_api="blas")
 
 
+def blas_count() -> int:
+    """Number of threads that BLAS has now."""
+    return max(
+        (library.num_threads for library in _libraries().lib_controllers if library.user_api == "blas"), default=1
+    )
+
+
 @contextmanager
 def blas_threads(count: int) -> Iterator[None]:
     """While this is open BLAS has so many threads; on small products several would only wait for each other.
@@ -31,10 +45,12 @@ def blas_threads(count: int) -> Iterator[None]:
     The number belongs to the process, not to a thread: where limits overlap the last one to begin is in force, and the
     last one to end gives back what was there before the first.  Each by itself would give back what another had set.
     """
-    global _before
+    global _before, _given
     me = object()
     try:
         with _lock:
+            if not _open:
+                _given = blas_count()
             limiter = _set(count)
             _before = limiter if not _open else _before
             _open[me] = count
@@ -46,3 +62,43 @@ def blas_threads(count: int) -> Iterator[None]:
                 _set(next(reversed(_open.values())))
             elif _before is not None:
                 _before.restore_original_limits()
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Threads for `on_threads`: ``n_jobs`` as joblib counts it, or as many as BLAS has when no limit is open here."""
+    if n_jobs is not None:
+        return effective_n_jobs(n_jobs)
+    with _lock:
+        return _given if _open else blas_count()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(effective_n_jobs(-1), thread_name_prefix="skmargin")
+
+
+def on_threads(work: Callable[[Item], Result], items: Iterable[Item], count: int) -> list[Result]:
+    """``work`` of each item, by so many threads, this one among them.
+
+    Unlike the threads of BLAS, which divide a product by their number, they leave the bits of a result as they are:
+    items are the same for every number of threads.
+    """
+    queue = deque(enumerate(items))
+    results: list[Any] = [None] * len(queue)
+
+    def some() -> None:
+        while queue:
+            try:
+                place, item = queue.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            results[place] = work(item)
+
+    others = [_pool().submit(some) for _ in range(min(count, len(queue)) - 1)]
+    try:
+        some()
+        for other in others:
+            other.result()
+    finally:
+        queue.clear()  # after an exception, or Ctrl-C, the others end with the item they are at
+    return results

@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, check_random_state, compute_class_weight
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -32,6 +33,8 @@ except ImportError:  # before scikit-learn 1.9
 
 SMALL, FEW_CLASSES = 4096, 32  # numbers and vectors of a machine for which BLAS takes longer than the core
 LARGEST = {"d": 1e120, "f": 1e15}  # number in X of each type: sums and products of squares must stay finite
+COUNT = [Interval(Integral, 1, 2**62, closed="both")]  # constraint of a number of iterations: the core must hold it
+JOBS = [Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left"), None]
 STEPS = 20  # of the progress of a fit
 SECONDS = 1.0  # between two lines that say how far it is
 
@@ -123,7 +126,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if k < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes in y (rows of weight 0 do not count), "
-                f"got one class: {self.classes_[0]!r}."
+                f"got one class: {self.classes_.tolist()[0]!r}."
             )
         if len(kept) < X.shape[0]:
             X = X[kept]

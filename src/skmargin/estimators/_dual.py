@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._core.threads import blas_threads
 from ..kernels._rows import KernelRows, kernel_scores, kernel_winners, row_dtype
 from ..kernels.gram import KERNELS, ROUNDING, check_symmetric, gram, resolve_gamma
 from ..solvers.dual_blocks import TINY, DualState, solve_linear
 from ..solvers.kernel_blocks import KernelState, solve_kernel
 from ..solvers.kernel_factor import can_factor, solve_factor
-from ._base import LinearScores, Problem, fitting, seed_of
+from ._base import COUNT, JOBS, LinearScores, Problem, fitting, seed_of
 
 PROBE = 64  # rows on which a kernel function is tried
 PATIENCE = 1000  # passes over working sets after which a small kernel matrix is factored
@@ -47,9 +48,9 @@ class DualMachine(LinearScores):
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": COUNT,
         "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": JOBS,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -113,7 +114,12 @@ class DualMachine(LinearScores):
         seed = seed_of(self.random_state)
         before = getattr(self, "_before", None) if self.warm_start else None
         self.__dict__.pop("_before", None)
-        solution: Any = (self._fit_linear if self._is_linear() else self._fit_kernel)(problem, seed, before)
+        solution: Any
+        if self._is_linear():
+            solution = self._fit_linear(problem, seed, before)
+        else:
+            with blas_threads(1):  # kernel rows have threads of their own, which those of BLAS would keep waiting
+                solution = self._fit_kernel(problem, seed, before)
         if self.warm_start:
             self._before = Before(solution, problem.y, self.C * problem.weight)
         self.objective_, self.dual_gap_, self.n_iter_ = solution.objective, solution.gap, solution.n_iter

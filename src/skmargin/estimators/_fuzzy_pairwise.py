@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted, validate_data
 
 from ..solvers.pairwise import memberships
+from ._base import JOBS, check_compressed
 
 
 class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -69,7 +69,7 @@ class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "decision_function"])],
-        "n_jobs": [Integral, None],
+        "n_jobs": JOBS,
     }
 
     def __init__(self, estimator: Any, *, n_jobs: int | None = None) -> None:
@@ -102,12 +102,14 @@ class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         else:
             params = Bunch(**{name: value for name, value in fit_params.items() if name == "sample_weight"})
             _raise_for_params({k: v for k, v in fit_params.items() if k != "sample_weight"}, self, "fit")
+        check_compressed(X)
         X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], ensure_all_finite=False)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"FuzzyPairwiseClassifier needs at least two classes in y, got one class: {self.classes_[0]!r}."
+                "FuzzyPairwiseClassifier needs at least two classes in y, "
+                f"got one class: {self.classes_.tolist()[0]!r}."
             )
         self.pairs_ = list(combinations(range(len(self.classes_)), 2))
         fitted = Parallel(n_jobs=self.n_jobs)(
@@ -120,6 +122,7 @@ class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 
     def _duel_scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
+        check_compressed(X)
         X = validate_data(self, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=False)
         columns = [X] * len(self.pairs_) if self.pair_rows_ is None else [X[:, rows] for rows in self.pair_rows_]
         return np.column_stack(

@@ -25,7 +25,7 @@ from ..solvers.primal_adam import AdamState, adam_epoch
 from ..solvers.primal_factor import GramFactor, WideRows, factorise, wide_rows
 from ..solvers.primal_objective import PrimalObjective
 from ..solvers.progress import tell
-from ._base import LinearScores, Problem, fitting
+from ._base import COUNT, LinearScores, Problem, fitting
 
 _ADAM_CHECK = 10  # epochs between two certificates of Adam
 
@@ -139,7 +139,7 @@ class M3SVC(LinearScores):
         "fit_intercept": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": COUNT,
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.exceptions import ConvergenceWarning
@@ -15,7 +15,7 @@ from ..solvers.odm_kernel import KernelPoint, solve_kernel_machine
 from ..solvers.odm_linear import LinearPoint, newton_pays, solve_linear, solve_newton
 from ..solvers.odm_paper import FrozenPoint, solve_kernel_paper, solve_paper
 from ..solvers.odm_smooth import solve_smooth
-from ._base import Problem
+from ._base import COUNT, Problem
 from ._documented import documented
 from ._dual import Before, DualMachine
 
@@ -92,8 +92,8 @@ class ODMClassifier(DualMachine):
         "mu": [Interval(Real, 0, 1, closed="both")],
         "theta": [Interval(Real, 0, 0.99, closed="both")],
         "solver": [StrOptions({"auto", "mm", "newton", "lbfgs", "paper"})],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_outer": [Interval(Integral, 1, None, closed="left")],
+        "n_init": COUNT,
+        "max_outer": COUNT,
     }
 
     def __init__(

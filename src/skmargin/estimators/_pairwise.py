@@ -18,7 +18,7 @@ from ..kernels.gram import KERNELS, check_symmetric, gram, resolve_gamma, row_bl
 from ..solvers.pairwise import METHODS, Duel, combine, duels, n_machines, over_threads
 from ..solvers.progress import counted
 from ..solvers.sources import Features, KernelBlocks, Source, products
-from ._base import MarginClassifier, Problem
+from ._base import COUNT, JOBS, MarginClassifier, Problem
 
 LARGEST_DIRECT = 6000  # rows of one two-class problem up to which all of them are basis points, factorised directly
 
@@ -49,8 +49,8 @@ class PairwiseMachines(MarginClassifier):
         "fit_intercept": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "tol": [Interval(Real, 0.0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
+        "max_iter": COUNT,
+        "n_jobs": JOBS,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }

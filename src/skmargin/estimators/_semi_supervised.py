@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
 from ..solvers.semi_supervised import likely_shares, solve_semi_supervised
-from ._base import LinearScores, canonical_csr, check_labels, encode_labels, fitting, seed_of
+from ._base import COUNT, LinearScores, canonical_csr, check_labels, encode_labels, fitting, seed_of
 
 
 class SemiSupervisedMarginSVC(LinearScores):
@@ -110,7 +110,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": COUNT,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -171,7 +171,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         if k < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes among the labelled rows (rows of weight 0 do not "
-                f"count), got one class: {self.classes_[0]!r}."
+                f"count), got one class: {self.classes_.tolist()[0]!r}."
             )
         free &= weight > 0
         cap = weight * self._unlabeled_weight(given_weight.sum(), weight[free].sum())

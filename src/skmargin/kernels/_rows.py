@@ -11,6 +11,7 @@ the rows themselves instead of a copy of their square.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -19,13 +20,13 @@ import numpy as np
 from scipy import sparse
 
 from skmargin._core import _ext
-from skmargin._core.threads import blas_threads
+from skmargin._core.threads import blas_count, blas_threads, on_threads, thread_count
 from skmargin.kernels.gram import Kernel, gram, gram_diagonal
 
 BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer Ctrl-C between two of them
 BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
 SCORE_ROWS = 512  # rows scored at once
-PREPARED_NUMBERS, PREPARED_SHARE = 1 << 20, 1 / 24  # of the data prepared at once; as a share of the kernel matrix
+PREPARED_NUMBERS, PREPARED_SHARE = 1 << 18, 1 / 24  # of the data prepared at once; as a share of the kernel matrix
 MULTIPLE = 64  # of it are columns prepared at once, and at least two: BLAS wastes time on other numbers
 MOST = 0.375  # share of the samples from which on a working set has its values from whole rows: their copy is too large
 MIRROR = 96  # copying a number takes about as long as the product of so many features
@@ -92,6 +93,26 @@ class _Products:
                 out[rows] = gram(X[rows], self.Z, self.kernel, *self.parameters, dtype=self.dtype)
 
 
+class _Target:
+    """Where kernel values go: to ``out``, or with ``columns`` to these columns of it, after ``offset`` was added."""
+
+    def __init__(self, out: np.ndarray, offset: Any, columns: np.ndarray | None) -> None:
+        self.out, self.offset, self.columns = out, offset, columns
+
+    def values(self, rows: slice, beside: slice) -> np.ndarray:
+        """Room for a tile of them."""
+        if self.columns is None:
+            return self.out[rows, beside]
+        return np.empty((rows.stop - rows.start, beside.stop - beside.start), dtype=self.out.dtype)
+
+    def done(self, rows: slice, beside: slice, values: np.ndarray) -> None:
+        """The tile has been computed."""
+        if self.offset:
+            values += self.offset
+        if self.columns is not None:
+            _ext.kernel_scatter(values, self.columns[beside], self.out[rows])
+
+
 class KernelRows:
     """Rows of the kernel matrix of the training data.
 
@@ -106,7 +127,7 @@ class KernelRows:
     cache_size : float, default=200
         Megabytes for the rows kept and the square of the working set.
     n_jobs : int or None, default=None
-        Threads of the matrix products; None leaves the setting of BLAS.
+        Threads of the matrix products; None: as many as BLAS has.
     offset : float, default=0.0
         Added to every value: the kernel of rows with one more, constant, feature.
 
@@ -135,7 +156,8 @@ class KernelRows:
         offset: float = 0.0,
     ) -> None:
         self.X, self.arguments = X, (kernel, gamma, degree, coef0)
-        self.cache_size, self.n_jobs, self.offset = cache_size, n_jobs, offset
+        self.cache_size, self.offset = cache_size, offset
+        self.threads = thread_count(n_jobs)
         self.n = X.shape[0]
         self.diagonal = np.asarray(gram_diagonal(X, *self.arguments), dtype=np.float64) + offset
         self._allocate(np.float64 if self.diagonal.max() > LARGE else dtype)
@@ -182,41 +204,45 @@ class KernelRows:
 
         Its columns are these, or with ``scatter`` all samples, of which the others are left as they are.
         """
-        with nullcontext() if self.n_jobs is None else blas_threads(self.n_jobs):
-            for rows, beside, values in self._tiles(samples, columns, None if scatter else out):
-                if self.offset:
-                    values += self.dtype.type(self.offset)
-                if scatter:
-                    assert columns is not None
-                    _ext.kernel_scatter(values, columns[beside], out[rows])
+        target = _Target(out, self.dtype.type(self.offset), columns if scatter else None)
+        columns = np.arange(self.n) if columns is None else columns
+        with blas_threads(1) if blas_count() > 1 else nullcontext():
+            (self._fill_rbf if self._dense_rbf else self._fill_any)(samples, columns, target)
 
-    def _tiles(
-        self, samples: np.ndarray, columns: np.ndarray | None, out: np.ndarray | None
-    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """Kernel values of some samples with some columns, in ``out`` or in new arrays.
+    def _fill_any(self, samples: np.ndarray, columns: np.ndarray, target: _Target) -> None:
+        Z = self._Z if len(columns) == self.n else self._Z[columns]
+        beside = slice(0, len(columns))
 
-        A number of the data is prepared much faster than it is used, so that no copy of all of them is kept.
-        """
-        if not self._dense_rbf:
-            Z = self._Z if columns is None else self._Z[columns]
-            for rows in _parts(len(samples), max(1, int(BLOCK_WORK / max(1, Z.shape[0] * Z.shape[1])))):
-                some = self._Z[samples[rows]]
-                values = np.empty((some.shape[0], Z.shape[0]), dtype=self.dtype) if out is None else out[rows]
-                values[...] = gram(some, Z, *self.arguments, dtype=self.dtype)
-                yield rows, slice(None), values
-            return
-        columns, d = np.arange(self.n) if columns is None else columns, self.X.shape[1]
+        def fill(rows: slice) -> None:
+            values = target.values(rows, beside)
+            values[...] = gram(self._Z[samples[rows]], Z, *self.arguments, dtype=self.dtype)
+            target.done(rows, beside, values)
+
+        parts = _parts(len(samples), max(1, int(BLOCK_WORK / max(1, Z.shape[0] * Z.shape[1]))))
+        on_threads(fill, parts, 1 if callable(self.arguments[0]) else self.threads)
+
+    def _fill_rbf(self, samples: np.ndarray, columns: np.ndarray, target: _Target) -> None:
+        """A number of the data is prepared much faster than it is used, so that no copy of all of them is kept."""
+        d = self.X.shape[1]
         width = MULTIPLE * max(2, int(min(PREPARED_NUMBERS, PREPARED_SHARE * self.n**2) / max(1, MULTIPLE * d)))
         left = np.empty((min(len(samples), 2 * width), d), dtype=self.dtype)
-        right = np.empty((min(len(columns), width), d), dtype=self.dtype)
+        rooms: deque[np.ndarray] = deque()  # one for each thread
         for rows in _parts(len(samples), 2 * width):
             A, a = _centred(self._Z, samples[rows], self._centre, left)
-            for beside in _parts(len(columns), width):
+
+            def fill(beside: slice, rows: slice = rows, A: np.ndarray = A, a: np.ndarray = a) -> None:
+                try:
+                    right = rooms.pop()
+                except IndexError:
+                    right = np.empty((min(len(columns), width), d), dtype=self.dtype)
                 B, b = _centred(self._Z, columns[beside], self._centre, right)
-                values = np.empty((len(A), len(B)), dtype=self.dtype) if out is None else out[rows, beside]
+                values = target.values(rows, beside)
                 for part in _parts(len(A), max(1, int(BLOCK_WORK / max(1, B.size)))):
                     _rbf(A[part], a[part], B, b, self.arguments[1], values[part])
-                yield rows, beside, values
+                target.done(rows, beside, values)
+                rooms.append(right)
+
+            on_threads(fill, _parts(len(columns), width), self.threads)
 
     def keep(self, samples: np.ndarray) -> None:
         """Compute and keep the rows of these samples, as far as there is room; others make place for them."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
+
+from skmargin._core.threads import on_threads
 
 from .lent import form_of, window
 
@@ -194,12 +195,5 @@ def _blocks(n: int, wanted: int) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(cuts)]
 
 
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(effective_n_jobs(-1), thread_name_prefix="skmargin")
-
-
 def _run(work: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
-    if len(blocks) == 1 or effective_n_jobs(-1) == 1:
-        return [work(block) for block in blocks]
-    return list(_pool().map(work, blocks))
+    return on_threads(work, blocks, effective_n_jobs(-1))
