@@ -139,11 +139,9 @@ def test_single_precision_is_followed_by_double_and_any_thread_count_gives_the_s
     results = []
     for threads in (1, 4):
         monkeypatch.setattr(primal_rows, "effective_n_jobs", lambda _, n=threads: n)
-        primal_rows._pool.cache_clear()
         for rows in (X, sparse.csr_array(X)):
             blocked = PrimalObjective(rows, y, s, 5, LogLoss(), PairwisePower(0.01, 4))
             results.append(minimise(blocked, solver="lbfgs", tol=1e-4).theta)
-    primal_rows._pool.cache_clear()
     np.testing.assert_array_equal(results[0], results[2])
     np.testing.assert_array_equal(results[1], results[3])
 

@@ -4,7 +4,8 @@
     c_l'K c_l = ||w_l||^2: the rows of R are the data of a linear machine with the same duals
 
 Block ascent on kernel rows crawls where C is large against the kernel's width; the linear machine has steps on the face
-of its dual and Newton steps for that.  A kernel machine can publish c only, so the gap is that of w = R'c.
+of its dual and Newton steps for that.  A kernel machine can publish c only, so the gap is that of w = R'c: about the
+root of the gap of the linear machine, whose w need not come from its duals.
 """
 
 from __future__ import annotations
