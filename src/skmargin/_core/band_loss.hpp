@@ -164,6 +164,7 @@ class BandLoss {
     }
 
     static constexpr bool has_faces = false, bounded = false;
+    static constexpr bool largest_only = false;
     static constexpr bool stretches = false;  // a squared loss leaves nothing to gain there
     static constexpr double slack = 0;
 

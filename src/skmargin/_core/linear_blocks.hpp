@@ -142,7 +142,7 @@ class BlockAscent {
             model.scores_all(i, f_.data());
             spend(geo.rows.cost(i) * k);
             double value, inner;
-            gap += relist(i, value, inner);
+            gap += relist(i, value, inner, most_new);
             loss_sum += value;
             cf += inner;
             screening_.seen(i, slack_);
@@ -326,7 +326,9 @@ class BlockAscent {
     static constexpr int trials = 4;
     static constexpr bool stretches = Loss::stretches;
     static constexpr bool screens = stretches && !Model::weighted;
-    static constexpr int32_t most_new = 64;  // rivals that may enter a list at once: memory for many classes
+    // Rivals that may enter a list at once: memory for many classes.  At the start all scores are equal, and where one
+    // rival is enough in the end, to give all of them a dual would be work for the next passes.
+    static constexpr int32_t most_new = 64, most_first = Loss::largest_only ? 8 : most_new;
 
     void prefetch(int64_t i) const {
 #if defined(__GNUC__) || defined(__clang__)
@@ -346,7 +348,7 @@ class BlockAscent {
             model.scores_all(i, f_.data());
             spend(geo.rows.cost(i) * k);
             double value, inner;
-            gap += relist(i, value, inner);
+            gap += relist(i, value, inner, most_first);
             m = r.active;
             for (int32_t j = 0; j < m; ++j) d_[j] = f_[y[i]] - f_[r.cls[j]];
         } else {
@@ -456,8 +458,9 @@ class BlockAscent {
         }
     }
 
-    // New list of sample i from its scores f_ for all classes; value of the loss, alpha'd; returns its gap.
-    double relist(int64_t i, double& value, double& inner) {
+    // New list of sample i from its scores f_ for all classes, with at most so many new rivals; value of the loss,
+    // alpha'd; returns its gap.
+    double relist(int64_t i, double& value, double& inner, int32_t most) {
         Duals::Row& r = duals[i];
         const int32_t own = y[i];
         slack_ = 0;
@@ -486,13 +489,13 @@ class BlockAscent {
 
         const auto bounds = loss.bounds(i, d_.data(), old_.data(), rivals);
         double cut = infinity;  // of the rivals at zero, only the closest enter a list at once
-        if (rivals > most_new) {
+        if (rivals > most) {
             int32_t zeros = 0;
             for (int32_t j = led; j < rivals; ++j)
                 if (old_[j] == 0 && !loss.idle(bounds, i, cls_[j], d_[j], 0.0, 0.0)) new_[zeros++] = d_[j];
-            if (zeros > most_new) {
-                std::nth_element(new_.begin(), new_.begin() + most_new, new_.begin() + zeros);
-                cut = new_[most_new];
+            if (zeros > most) {
+                std::nth_element(new_.begin(), new_.begin() + most, new_.begin() + zeros);
+                cut = new_[most];
             }
         }
         int32_t active = 0, parked = 0, entered = 0, closest = -1;
@@ -504,7 +507,7 @@ class BlockAscent {
                 continue;
             }
             if (j >= led && old_[j] == 0) {
-                if (d_[j] > cut || (d_[j] == cut && entered >= most_new)) continue;
+                if (d_[j] > cut || (d_[j] == cut && entered >= most)) continue;
                 ++entered;
             }
             if (idle) {

@@ -106,11 +106,15 @@ inline void clip_to_sum(const double* v, int32_t m, double u, double U, double* 
         }
         while (next > nu) {
             nu = next;
-            double free = 0, n = 0;
+            double free = 0;
+            int32_t n = 0;  // those that are not above nu any more leave
             for (int32_t j = 0; j < few; ++j) {
-                free += out[j] > nu ? out[j] : 0.0;
-                n += out[j] > nu ? 1.0 : 0.0;
+                const double value = out[j];
+                out[n] = value;
+                free += value > nu ? value : 0.0;
+                n += value > nu;
             }
+            few = n;
             next = free / (1 + n);
             if (next > U) next = n > 0 ? (free - U) / n : nu;
         }

@@ -21,6 +21,9 @@ class Screening {
     template <class Rows>
     void allow(const Geometry<Rows>& geo) {
         const int64_t n = geo.rows.n;
+        double check = 0;
+        for (int64_t i = 0; i < n; ++i) check += geo.rows.cost(i);
+        if (check < dear * static_cast<double>(geo.rows.d)) return;
         slack_.assign(n, 0.0f);
         radius_.resize(n);
         part_ = geo.intercept() ? 1 : 0;
@@ -81,6 +84,7 @@ class Screening {
 
   private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
+    static constexpr double dear = 16;          // a check must cost so many times what a look at W does
     static constexpr double safety = 1 + 1e-5;  // more than what rounding to single precision takes away
     std::vector<float> slack_, radius_;         // of each sample
     std::vector<double> W_, b_;                 // at the last check: class vectors, scores of the centre
