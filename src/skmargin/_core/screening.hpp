@@ -84,7 +84,7 @@ class Screening {
 
   private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
-    static constexpr double dear = 16;          // a check must cost so many times what a look at W does
+    static constexpr double dear = 64;          // a check must cost so many times what a look at W does
     static constexpr double safety = 1 + 1e-5;  // more than what rounding to single precision takes away
     std::vector<float> slack_, radius_;         // of each sample
     std::vector<double> W_, b_;                 // at the last check: class vectors, scores of the centre
