@@ -506,9 +506,9 @@ class Newton {
             farthest = std::max(farthest, t);
             const double now = slope + t * bend - map_along(t, farthest);
             if (std::abs(now) <= 0.5 * std::abs(slope) || trial >= 30) break;
-            if (now > 0) {
+            if (!(now <= 0)) {                               // no number: far too far
                 if (hi > 0 && trial % 3 == 2) at_lo *= 0.5;  // regula falsi must not creep
-                hi = t, at_hi = now;
+                hi = t, at_hi = now > 0 ? now : -slope;
             } else {
                 if (hi > 0 && trial % 3 == 2) at_hi *= 0.5;
                 lo = t, at_lo = now;

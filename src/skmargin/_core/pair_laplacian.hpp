@@ -34,12 +34,11 @@ class PairLaplacian {
     // X: rows of D numbers; R: D numbers.
     void factor(const double* X, const double* R) {
         sort_by_classes();
-        double largest = 0;
-        // Weights that differ by 1e16 can spoil definiteness: a diagonal far below the largest repairs it.
-        for (double lift = 0;; lift = std::max(100 * lift, 1e-14 * largest)) {
-            assemble(X, R, lift);
-            for (int32_t p = 0; p < N_; ++p) largest = std::max(largest, H_[static_cast<size_t>(p) * (N_ + 1)]);
-            if (cholesky()) return;
+        // Weights or features that differ by 1e8 can spoil definiteness: a little more on the diagonal repairs it.
+        for (double lift = 0;; lift = std::max(100 * lift, 1e-14)) {
+            assemble(X, R);
+            for (int32_t p = 0; p < N_; ++p) H_[static_cast<size_t>(p) * (N_ + 1)] *= 1 + lift;
+            if (cholesky() || !(lift < 1e6)) return;
         }
     }
 
@@ -78,11 +77,11 @@ class PairLaplacian {
         for (const Pair& p : pairs_) sorted_[next[p.bucket]++] = p;
     }
 
-    void assemble(const double* X, const double* R, double lift) {
+    void assemble(const double* X, const double* R) {
         std::fill(H_.begin(), H_.end(), 0.0);
         for (int32_t l = 0; l < k_ - 1; ++l)
             for (int32_t m = l; m < k_ - 1; ++m)
-                for (int32_t p = 0; p < D_; ++p) at(m, p, l, p) = (l == m ? R[p] + lift : 0.0) - R[p] / k_;
+                for (int32_t p = 0; p < D_; ++p) at(m, p, l, p) = (l == m ? R[p] : 0.0) - R[p] / k_;
         size_t bucket = 0;
         for (int32_t m = 1; m < k_; ++m)
             for (int32_t l = 0; l < m; ++l, ++bucket)

@@ -229,6 +229,8 @@ def _newton(
             np.ascontiguousarray(X, dtype=np.float64), y, blocks.cap, k, loss, K, fit_intercept, tol, max_iter,
             (blocks.start, blocks.rivals, blocks.alpha) if len(blocks.alpha) else None, blocks.b, seed,
         )  # fmt: skip
+    if not np.isfinite(out["objective"]):  # numbers beyond double precision on the way
+        return blocks
     gap = relative_gap(out["objective"], out["gap"])
     if verbose:
         print(f"[skmargin] Newton: {out['n_newton']} steps, objective {out['objective']:.6g}, relative gap {gap:.1e}")
