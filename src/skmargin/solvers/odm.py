@@ -38,7 +38,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .dual_blocks import ROUNDING
+from .dual_blocks import ROUNDING, relative_gap
 from .progress import part, tell_gap
 
 RHO, FLOOR = 0.3, 0.8  # how far an inner problem goes: this share of its possible gain, or of tol
@@ -131,7 +131,7 @@ class MajorizeMinimize:
         """The solution with mu = 0, unless there is a point already."""
         if self.machine.mu == 0 or not warm:
             self._solve(0.0, NO_RIVALS, tol, 0.0, 0.0)
-            self.gap = self.inner.gap / max(self.inner.objective, np.finfo(float).tiny)
+            self.gap = relative_gap(self.inner.objective, self.inner.gap)
         if self.machine.mu == 0:
             self.excess = self.gap
             self.objectives.clear()
@@ -168,8 +168,8 @@ class MajorizeMinimize:
                 self._accept(self._true_objective())
                 continue
             reached = self._solve(mu, self.closest, floor, RHO / (1 - RHO), T)
-            self.gap = self.inner.gap / self.inner.objective
-            self.excess = max(0.0, (T - self.inner.objective + self.inner.gap) / T)
+            self.gap = relative_gap(self.inner.objective, self.inner.gap)
+            self.excess = relative_gap(T, T - self.inner.objective + self.inner.gap)
             tell_gap(self.excess, tol)
             T_new = self._true_objective()
             if T_new <= T:
