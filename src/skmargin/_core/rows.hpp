@@ -105,30 +105,33 @@ class SparseRows {
     using T = Number;
     SparseRows(const I* indptr, const I* indices, const T* values, int64_t n, int64_t d, int32_t k)
         : n(n), d(d), k(k), indptr_(indptr), indices_(indices), values_(values), simd_(sparse_simd<T, I>()),
-          ld_(rounded_up(k, simd_.lanes)) {}
+          ld_(rounded_up(k, simd_.lanes)) {
+        const int64_t vectors = ld_ / simd_.lanes;
+        if (vectors <= 2) few_read_ = vectors == 1 ? 1 : 3, few_written_ = vectors == 1 ? 1 : 4;
+    }
 
     int64_t weights_size() const { return ld_ * d; }
     double cost(int64_t i) const { return 2.0 * static_cast<double>(nnz(i)) + visit; }
 
     void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
-        if (m <= few_) {
+        if (m <= few_read_) {
             simd_.scores(idx(i), val(i), nnz(i), W, ld_, cls, m, f);
         } else {
-            T* all = scratch();
+            T small[on_stack], *all = room(small);
             simd_.scores_all(idx(i), val(i), nnz(i), W, ld_, all);
             for (int32_t j = 0; j < m; ++j) f[j] = all[cls[j]];
         }
     }
     void scores_all(const T* W, int64_t i, double* f) const {
-        T* all = scratch();
+        T small[on_stack], *all = room(small);
         simd_.scores_all(idx(i), val(i), nnz(i), W, ld_, all);
         for (int32_t l = 0; l < k; ++l) f[l] = all[l];
     }
     void add(T* W, int64_t i, const int32_t* cls, int32_t m, const double* coef) const {
-        if (m <= 8) {
+        if (m <= few_written_) {
             simd_.add(idx(i), val(i), nnz(i), W, ld_, cls, m, coef);
         } else {
-            T* all = scratch();
+            T small[on_stack], *all = room(small);
             std::memset(all, 0, sizeof(T) * ld_);
             for (int32_t j = 0; j < m; ++j) all[cls[j]] = static_cast<T>(coef[j]);
             simd_.add_all(idx(i), val(i), nnz(i), W, ld_, all);
@@ -173,17 +176,21 @@ class SparseRows {
     const I* idx(int64_t i) const { return indices_ + indptr_[i]; }
     const T* val(int64_t i) const { return values_ + indptr_[i]; }
     int64_t nnz(int64_t i) const { return static_cast<int64_t>(indptr_[i + 1] - indptr_[i]); }
-    T* scratch() const {
-        thread_local std::vector<T> room;
-        if (static_cast<int64_t>(room.size()) < ld_) room.resize(ld_);
-        return room.data();
+    // Room for a number a class.
+    T* room(T* small) const {
+        if (ld_ <= on_stack) return small;
+        thread_local std::vector<T> large;
+        if (static_cast<int64_t>(large.size()) < ld_) large.resize(ld_);
+        return large.data();
     }
-    static constexpr int32_t few_ = 5;  // up to so many classes a gather beats whole vectors of classes
+    static constexpr int64_t on_stack = 64;
     const I* indptr_;
     const I* indices_;
     const T* values_;
     const SparseSimd<T, I>& simd_;
     int64_t ld_;
+    // Up to so many classes single numbers of W are read or written faster than whole vectors of classes.
+    int32_t few_read_ = 5, few_written_ = 8;
 };
 
 }  // namespace skm

@@ -249,23 +249,35 @@ void rbf(T* row, int64_t n, const T* norms, T norm, T gamma) {
 
 // ---- sparse rows -------------------------------------------------------------------------------------------------
 
-// Scores of V vectors of classes: one sweep over the stored numbers of the row, accumulators in registers.
+// Scores of V vectors of classes: one sweep over the stored numbers of the row, accumulators in registers.  Where the
+// vectors are few, U numbers of the row at once hide the latency.
 template <class T, class I, int V>
 void sparse_columns(const I* idx, const T* val, int64_t nnz, const T* W, int64_t ld, T* out) {
-    constexpr int L = lanes<T>;
+    constexpr int L = lanes<T>, U = V == 1 ? 4 : V <= 3 ? 2 : 1;
     constexpr int64_t ahead = 8;
-    Vec<T> acc[V];
-    for (int v = 0; v < V; ++v) acc[v] = Vec<T>::all(0);
-    for (int64_t p = 0; p < nnz; ++p) {
-        if (p + ahead < nnz) {
-            const T* next = W + static_cast<int64_t>(idx[p + ahead]) * ld;
-            for (int b = 0; b < V * bytes; b += 64) SKMARGIN_PREFETCH(reinterpret_cast<const char*>(next) + b);
+    Vec<T> acc[U][V];
+    for (int u = 0; u < U; ++u)
+        for (int v = 0; v < V; ++v) acc[u][v] = Vec<T>::all(0);
+    int64_t p = 0;
+    for (; p + U <= nnz; p += U)
+        for (int u = 0; u < U; ++u) {
+            if (U == 1 && p + u + ahead < nnz) {
+                const T* next = W + static_cast<int64_t>(idx[p + u + ahead]) * ld;
+                for (int b = 0; b < V * bytes; b += 64) SKMARGIN_PREFETCH(reinterpret_cast<const char*>(next) + b);
+            }
+            const T* row = W + static_cast<int64_t>(idx[p + u]) * ld;
+            const Vec<T> a = Vec<T>::all(val[p + u]);
+            for (int v = 0; v < V; ++v) acc[u][v].fma(a, Vec<T>::load(row + v * L));
         }
+    for (; p < nnz; ++p) {
         const T* row = W + static_cast<int64_t>(idx[p]) * ld;
         const Vec<T> a = Vec<T>::all(val[p]);
-        for (int v = 0; v < V; ++v) acc[v].fma(a, Vec<T>::load(row + v * L));
+        for (int v = 0; v < V; ++v) acc[0][v].fma(a, Vec<T>::load(row + v * L));
     }
-    for (int v = 0; v < V; ++v) acc[v].store(out + v * L);
+    for (int v = 0; v < V; ++v) {
+        for (int u = 1; u < U; ++u) acc[0][v].fma(acc[u][v], Vec<T>::all(1));
+        acc[0][v].store(out + v * L);
+    }
 }
 
 template <class T, class I>
@@ -347,6 +359,16 @@ void sparse_add(const I* idx, const T* val, int64_t nnz, T* W, int64_t ld, const
 template <class T, class I>
 void sparse_add_all(const I* idx, const T* val, int64_t nnz, T* W, int64_t ld, const T* coef) {
     constexpr int L = lanes<T>;
+    if (ld == L) {
+        const Vec<T> c = Vec<T>::load(coef);
+        for (int64_t p = 0; p < nnz; ++p) {
+            T* r = W + static_cast<int64_t>(idx[p]) * ld;
+            Vec<T> s = Vec<T>::load(r);
+            s.fma(Vec<T>::all(val[p]), c);
+            s.store(r);
+        }
+        return;
+    }
     for (int64_t p = 0; p < nnz; ++p) {
         T* r = W + static_cast<int64_t>(idx[p]) * ld;
         const Vec<T> a = Vec<T>::all(val[p]);
