@@ -191,7 +191,7 @@ def test_float32_and_wide_indices(machine):
     X, y = toy(200, 6, 4)
     reference = clone(machine).set_params(tol=1e-6).fit(X, y)
     single = clone(machine).set_params(tol=1e-5).fit(X.astype(np.float32), y)
-    assert single.coef_.dtype == np.float32
+    assert single.decision_function(X.astype(np.float32)).dtype == np.float32
     assert single.objective_ == pytest.approx(reference.objective_, rel=1e-4)
     wide = sparse.csr_array(X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
@@ -359,7 +359,7 @@ def test_bad_data(machine):
         spoilt[3, 1] = bad
         with pytest.raises(ValueError, match=r"NaN|infinity"):
             fitted.predict(spoilt)
-    with pytest.raises(ValueError, match="two classes .* got one class: 0[.]$"):
+    with pytest.raises(ValueError, match=r"two classes .* got one class: 0\.$"):
         clone(machine).fit(X, np.zeros(len(y), dtype=int))
     with pytest.raises(ValueError, match="two classes"):
         clone(machine).fit(X, y, sample_weight=(y == 1).astype(float))
@@ -398,6 +398,62 @@ def test_one_feature_of_enormous_size(machine, fit_intercept, size):
     # Of a feature so large a tiny weight is enough: its size is no matter any more.
     X[:, 0] *= 1e-3
     assert clf.objective_ == pytest.approx(clone(clf).fit(X, y).objective_, rel=2e-3 if size > 1e4 else 0.1)
+
+
+def value(clf, K, y):
+    """Crammer and Singer's objective of a fitted machine, once more; K (n, n) is the kernel matrix."""
+    c = np.zeros((len(y), len(clf.classes_)))
+    c[clf.support_] = clf.dual_coef_
+    F, own = K @ c + clf.intercept_, (np.arange(len(y)), y)
+    hinges = np.maximum(0, 1 - F[own][:, None] + F)
+    hinges[own] = 0
+    return 0.5 * np.vdot(c, K @ c) + clf.C * hinges.max(axis=1).sum()
+
+
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("gamma", [0.1, 10.0])
+def test_kernels_much_narrower_than_the_data_are_certified(container, gamma):
+    X, y = load_wine(return_X_y=True)  # features that were not scaled: squares far above the distances of neighbours
+    clf = CrammerSingerSVC(C=1e4, kernel="rbf", gamma=gamma, random_state=0).fit(container(X), y)
+    assert clf.dual_gap_ <= clf.tol
+    assert value(clf, rbf_kernel(X, gamma=gamma), y) == pytest.approx(clf.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("first", [1e-6, 1e-2])
+def test_a_long_step_along_C_leaves_no_rounding_behind(first):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600] / 16, y[:600]
+    clf = CrammerSingerSVC(C=first, kernel="rbf", gamma=0.05, warm_start=True, random_state=0).fit(X, y)
+    clf.set_params(C=100).fit(X, y)
+    assert clf.dual_gap_ <= clf.tol
+    assert value(clf, rbf_kernel(X, gamma=0.05), y) == pytest.approx(clf.objective_, rel=2e-5)
+
+
+def test_class_vectors_are_not_rounded_after_they_were_certified():
+    X, y = load_wine(return_X_y=True)
+    X = X.astype(np.float32)
+    clf = CrammerSingerSVC(C=1e6).fit(X, y)
+    F, own = X.astype(float) @ clf.coef_.T + clf.intercept_, (np.arange(len(y)), y)
+    hinges = np.maximum(0, 1 - F[own][:, None] + F)
+    hinges[own] = 0
+    objective = 0.5 * np.square(clf.coef_).sum() + clf.C * hinges.max(axis=1).sum()
+    assert objective == pytest.approx(clf.objective_, rel=1e-6)
+    assert clf.decision_function(X).dtype == np.float32
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_parameters_may_be_numpy_scalars(kernel):
+    X, y = toy()
+    clf = CrammerSingerSVC(C=np.float32(1), fit_intercept=np.True_, tol=np.float64(1e-3), kernel=kernel)
+    assert clf.fit(X, y).dual_gap_ <= 1e-3
+
+
+def test_numbers_beyond_what_a_fit_can_hold_are_refused():
+    X, y = toy()
+    with pytest.raises(ValueError, match=r"C times the largest weight is 1.0e\+20; kernel machines take at"):
+        CrammerSingerSVC(C=1e20, kernel="rbf").fit(X, y)
+    with pytest.raises(ValueError, match=r"sample_weight contains a number of size 1.0e-320; at least 1e-120, or 0"):
+        CrammerSingerSVC().fit(X, y, sample_weight=np.full(len(y), 1e-320))
 
 
 def test_warning_says_what_was_reached():

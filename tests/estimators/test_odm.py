@@ -247,7 +247,7 @@ def test_float32_sparse_and_wide_indices():
     X, y = toy(300, 6, 4)
     reference = ODMClassifier(C=100, tol=1e-6).fit(X, y)
     single = ODMClassifier(C=100, tol=1e-5).fit(X.astype(np.float32), y)
-    assert single.coef_.dtype == np.float32
+    assert single.decision_function(X.astype(np.float32)).dtype == np.float32
     assert single.objective_ == pytest.approx(reference.objective_, rel=1e-4)
     wide = sparse.csr_array(X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)

@@ -19,9 +19,16 @@ PARAMETERS = {
 }
 
 
+def long_indices(A):
+    """CSR with 64-bit indices."""
+    A = sparse.csr_array(A)
+    A.indices, A.indptr = A.indices.astype(np.int64), A.indptr.astype(np.int64)
+    return A
+
+
 @pytest.mark.parametrize("kernel", PARAMETERS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix, long_indices])
 def test_equals_scikit_learn(kernel, dtype, container):
     A, B = container(X.astype(dtype)), container(Z.astype(dtype))
     wanted = pairwise_kernels(X, Z, metric=kernel, **PARAMETERS[kernel])

@@ -238,7 +238,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             f"{type(self).__name__} stopped {end} with a {quantity} of {reached:.2e} instead of "
             f"tol={self.tol:.2e}. Increase {'' if stuck else 'max_iter or '}tol, or scale the features.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=5,  # who called fit: two decorators are between
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -319,10 +319,12 @@ def encode_labels(
 
 
 def check_weights(name: str, weight: np.ndarray) -> None:
-    """Refuse weights that the sum of all losses could not hold."""
+    """Refuse weights that the sum of all losses could not hold, or whose inverse it could not."""
     most = LARGEST["d"]
     if weight.max() > most:
         raise ValueError(f"{name} contains a number of size {weight.max():.1e}; at most {most:.0e} can be used.")
+    if (least := weight.min(initial=1.0, where=weight > 0)) < 1 / most:
+        raise ValueError(f"{name} contains a number of size {least:.1e}; at least {1 / most:.0e}, or 0, can be used.")
 
 
 def number(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -372,17 +374,22 @@ class LinearScores(MarginClassifier):
         return True  # a product with NaN or infinity is not finite, whatever the coefficient
 
     def _scores(self, X: Any) -> np.ndarray:
+        W, b = self._typed(X.dtype)
         if self._is_small(X):
-            return _ext.linear_scores(X, np.ascontiguousarray(self.coef_.T), self.intercept_)
-        scores = X @ self.coef_.T
-        if self.intercept_.any():
-            scores += self.intercept_
+            return _ext.linear_scores(X, W, b)
+        scores = X @ W
+        if b.any():
+            scores += b
         return scores
+
+    def _typed(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Class vectors (d, k) and intercepts in the number type of the rows."""
+        return np.ascontiguousarray(self.coef_.T, dtype=dtype), self.intercept_.astype(dtype, copy=False)
 
     def _winners(self, X: Any) -> np.ndarray:
         if not (self._scores_show_nonfinite() and self._is_small(X)):
             return super()._winners(X)
-        winners, finite = _ext.linear_winners(X, np.ascontiguousarray(self.coef_.T), self.intercept_)
+        winners, finite = _ext.linear_winners(X, *self._typed(X.dtype))
         if not finite:
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return winners
@@ -390,4 +397,4 @@ class LinearScores(MarginClassifier):
     def _is_small(self, X: Any) -> bool:
         """Whether the core computes scores faster than BLAS would."""
         small = self.coef_.size <= SMALL and len(self.coef_) <= FEW_CLASSES
-        return small and isinstance(X, np.ndarray) and X.dtype == self.coef_.dtype == self.intercept_.dtype
+        return small and isinstance(X, np.ndarray)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,13 +12,14 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._core.threads import blas_threads
-from ..kernels._rows import KernelRows, kernel_scores, kernel_winners, row_dtype
+from ..kernels._rows import KernelRows, farthest, kernel_scores, kernel_winners, row_dtype
 from ..kernels.gram import KERNELS, ROUNDING, check_symmetric, gram, resolve_gamma
 from ..solvers.dual_blocks import TINY, DualState, solve_linear
 from ..solvers.kernel_blocks import KernelState, solve_kernel
 from ..solvers.kernel_factor import can_factor, solve_factor
 from ._base import COUNT, JOBS, LinearScores, Problem, fitting, seed_of
 
+LARGEST_CAP = 1e15  # bound of a dual beyond which sums of a kernel machine lose its margins
 PROBE = 64  # rows on which a kernel function is tried
 PATIENCE = 1000  # passes over working sets after which a small kernel matrix is factored
 
@@ -111,6 +113,11 @@ class DualMachine(LinearScores):
             The fitted estimator.
         """
         problem = self._check_problem(X, y, sample_weight)
+        largest = self.C * problem.weight.max()
+        if largest > LARGEST_CAP and not self._is_linear():
+            raise ValueError(
+                f"C times the largest weight is {largest:.1e}; kernel machines take at most {LARGEST_CAP:.0e}."
+            )
         seed = seed_of(self.random_state)
         before = getattr(self, "_before", None) if self.warm_start else None
         self.__dict__.pop("_before", None)
@@ -120,6 +127,8 @@ class DualMachine(LinearScores):
         else:
             with blas_threads(1):  # kernel rows have threads of their own, which those of BLAS would keep waiting
                 solution = self._fit_kernel(problem, seed, before)
+        if not np.isfinite(solution.objective):
+            raise ValueError(f"{type(self).__name__} met numbers beyond double precision; scale the features or C.")
         if self.warm_start:
             self._before = Before(solution, problem.y, self.C * problem.weight)
         self.objective_, self.dual_gap_, self.n_iter_ = solution.objective, solution.gap, solution.n_iter
@@ -131,14 +140,14 @@ class DualMachine(LinearScores):
         state = before.solution if before is not None and before.fits(problem, DualState) else None
         state = solve_linear(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
-            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, state=state,
+            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed, state=state,
             verbose=self.verbose,
         )  # fmt: skip
-        self._set_linear(state.W.astype(problem.X.dtype, copy=False), state.b.astype(problem.X.dtype, copy=False))
+        self._set_linear(state.W, state.b)
         return state
 
     def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> KernelState:
-        state = self._solve_kernel(problem, self.C * problem.weight, seed, before, self.fit_intercept)
+        state = self._solve_kernel(problem, self.C * problem.weight, seed, before, bool(self.fit_intercept))
         self._set_kernel(problem, *state.machine(problem.y))
         return state
 
@@ -156,7 +165,7 @@ class DualMachine(LinearScores):
         """The kernel matrix, and whether a solve to rounding costs next to nothing."""
         X = self._kernel_points(problem)
         tiny = len(problem.y) ** 2 * problem.n_classes <= TINY
-        dtype = np.float64 if tiny else row_dtype(self.tol)
+        dtype = np.float64 if tiny else self._row_dtype(X)
         rows = KernelRows(
             X, self.kernel, self._gamma, self.degree, self.coef0, dtype, self.cache_size, self.n_jobs, offset
         )
@@ -164,6 +173,10 @@ class DualMachine(LinearScores):
         if least < -ROUNDING * max(largest, -least):  # other signs take as long to find as the fit
             raise ValueError(f"kernel={self.kernel!r} is not positive semi-definite: a row has K(x, x) = {least:.3g}.")
         return rows, tiny
+
+    def _row_dtype(self, X: Any) -> Any:
+        square = farthest(X) if isinstance(self.kernel, str) and self.kernel == "rbf" else 0.0
+        return row_dtype(self.tol, self.kernel, self._gamma, square)
 
     def _solve_kernel(
         self,
@@ -177,8 +190,7 @@ class DualMachine(LinearScores):
         rows, tiny = self._kernel_rows(problem, offset)
         state = None
         if before is not None and before.fits(problem, KernelState):
-            ratio = self.C * problem.weight / before.cap
-            state = KernelState(before.solution.alpha * ratio[:, None], before.solution.b)
+            state = before.solution.rescaled(self.C * problem.weight / before.cap, problem.y)
 
         task = rows, problem.y, cap, problem.n_classes, *self._loss(problem.n_classes)
 
@@ -195,7 +207,8 @@ class DualMachine(LinearScores):
                 *task, fit_intercept=free_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, start=state
             )
         if state.gap > self.tol and state.n_iter < self.max_iter:  # an indefinite kernel has no factor
-            state = ascend(self.max_iter - state.n_iter, state)
+            last = ascend(self.max_iter - state.n_iter, state)
+            state = replace(min(state, last, key=lambda s: s.gap), n_iter=state.n_iter + last.n_iter)
         return state
 
     def _set_kernel(self, problem: Problem, coef: np.ndarray, intercept: np.ndarray) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..kernels._rows import KernelRows, row_dtype
+from ..kernels._rows import KernelRows
 from ..kernels.gram import gram
 from ..kernels.row_cache import RowCache
 from ..solvers.dual_blocks import TINY, DualState
@@ -104,10 +104,11 @@ class LpNormSVC(DualMachine):
     def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> DualState:
         state = solve_lp(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, self.p,
-            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, verbose=self.verbose,
+            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
+            verbose=self.verbose,
             state=before.solution if before is not None and before.fits(problem, DualState) else None,
         )  # fmt: skip
-        self._set_linear(state.W.astype(problem.X.dtype, copy=False), state.b.astype(problem.X.dtype, copy=False))
+        self._set_linear(state.W, state.b)
         return state
 
     def _fit_kernel(  # type: ignore[override]
@@ -118,7 +119,7 @@ class LpNormSVC(DualMachine):
         X, y, k = self._kernel_points(problem), problem.y, problem.n_classes
         n = len(y)
         arguments = (self.kernel, self._gamma, self.degree, self.coef0)
-        dtype = np.dtype(row_dtype(self.tol) if n * n * k > TINY else np.float64)
+        dtype = np.dtype(self._row_dtype(X) if n * n * k > TINY else np.float64)
         K: np.ndarray | RowCache
         if self.kernel == "precomputed" or n**2 * dtype.itemsize <= self.cache_size * 2**20:
             K = np.ascontiguousarray(gram(X, None, *arguments, dtype=dtype), dtype=dtype)
@@ -131,7 +132,8 @@ class LpNormSVC(DualMachine):
 
         state = solve_lp_kernel(
             K, y, self.C * problem.weight, k, self.p, factored=factored,
-            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, verbose=self.verbose,
+            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
+            verbose=self.verbose,
             state=before.solution if before is not None and before.fits(problem, LpKernelState) else None,
         )  # fmt: skip
         self._set_kernel(problem, state.W, state.b)

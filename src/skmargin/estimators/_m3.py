@@ -226,7 +226,7 @@ class M3SVC(LinearScores):
             problem.n_classes,
             self._loss(),
             PairwisePower(self.alpha, self.p),
-            self.fit_intercept,
+            bool(self.fit_intercept),
             self.eps,
         )
         theta = self._start(old, problem, factor, objective)

@@ -107,14 +107,14 @@ class MultiMarginSVC(DualMachine):
         solve: Any = solve_svrg if self.solver == "svrg" else solve_multi_margin
         state = solve(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes,
-            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, state=start,
+            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed, state=start,
             verbose=self.verbose,
         )  # fmt: skip
         if self.solver == "svrg":
             self.trajectory_, self.n_iter_ = state.trajectory, state.n_iter
             if not state.converged:
                 self._warn_not_converged(state.last_gain, "relative gain of an epoch")
-        self._set_linear(state.W.astype(problem.X.dtype, copy=False), state.b.astype(problem.X.dtype, copy=False))
+        self._set_linear(state.W, state.b)
         return state
 
     def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> KernelState:

@@ -136,7 +136,7 @@ class ODMClassifier(DualMachine):
     def _machine(self, problem: Problem) -> Machine:
         cap = self.C / (problem.weight.sum() * (1 - self.theta) ** 2) * problem.weight
         mu = self.mu if self.mu >= 1e-12 else 0.0
-        return Machine(problem.y, cap, problem.n_classes, mu, self.theta, self.fit_intercept)
+        return Machine(problem.y, cap, problem.n_classes, mu, self.theta, bool(self.fit_intercept))
 
     def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> Any:
         machine, X = self._machine(problem), problem.X
@@ -148,7 +148,7 @@ class ODMClassifier(DualMachine):
             solver = "newton" if newton_pays(X, machine) else "mm"
         solve = {"mm": solve_linear, "newton": solve_newton, "lbfgs": solve_smooth, "paper": solve_paper}[solver]
         end = solve(X, machine, self._effort(seed), start)
-        self._set_linear(end.point.W.astype(X.dtype, copy=False), end.point.b.astype(X.dtype, copy=False))
+        self._set_linear(end.point.W, end.point.b)
         return self._published(end)
 
     def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> Any:

@@ -181,11 +181,11 @@ class SemiSupervisedMarginSVC(LinearScores):
         shares = self._shares(np.bincount(codes, weight[given[kept]], k), weight[free].sum())
         state = solve_semi_supervised(
             X if len(rows) == len(y) else X[rows], all_codes[rows], cap[rows], k, shares,
-            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter,
+            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter,
             seed=seed_of(self.random_state), verbose=self.verbose,
         )  # fmt: skip
         machine = state.machine
-        self._set_linear(machine.W.astype(X.dtype, copy=False), machine.b.astype(X.dtype, copy=False))
+        self._set_linear(machine.W, machine.b)
         self.objective_, self.dual_gap_, self.n_iter_ = machine.objective, machine.gap, state.n_iter
         self.trajectory_ = state.trajectory
         self.transduction_, self.labeled_iter_ = y.copy(), np.where(unlabeled_rows(y), -1, 0)

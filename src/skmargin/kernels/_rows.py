@@ -21,7 +21,7 @@ from scipy import sparse
 
 from skmargin._core import _ext
 from skmargin._core.threads import blas_count, blas_threads, on_threads, thread_count
-from skmargin.kernels.gram import Kernel, gram, gram_diagonal
+from skmargin.kernels.gram import Kernel, gram, gram_diagonal, squared_norms
 
 BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer Ctrl-C between two of them
 BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
@@ -30,6 +30,7 @@ PREPARED_NUMBERS, PREPARED_SHARE = 1 << 18, 1 / 24  # of the data prepared at on
 MULTIPLE = 64  # of it are columns prepared at once, and at least two: BLAS wastes time on other numbers
 MOST = 0.375  # share of the samples from which on a working set has its values from whole rows: their copy is too large
 MIRROR = 96  # copying a number takes about as long as the product of so many features
+FAR = 32  # gamma times squared distance from the mean up to which float32 keeps the small distances
 LARGE = 1e30  # kernel values beyond which float32 would overflow in the sums of a fit
 SPREAD = 10  # standard deviations that a rounding error never exceeds
 
@@ -40,16 +41,30 @@ def _parts(size: int, step: int) -> Iterator[slice]:
         yield slice(start, min(start + step, size))
 
 
-def row_dtype(tol: float) -> Any:
-    """Number type of kernel rows that resolves a relative gap of ``tol``."""
-    return np.float32 if tol >= 2e-4 else np.float64
-
-
 def _centred(X: np.ndarray, rows: np.ndarray, centre: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Some rows, centred in float64 and then rounded to the number type of ``room``, and their squared norms."""
     centred, norms = room[: len(rows)], np.empty(len(rows), dtype=room.dtype)
     _ext.kernel_centre(X, rows, centre, centred, norms)
     return centred, norms
+
+
+def farthest(X: Any) -> float:
+    """Largest square that the products for squared distances begin with: of dense rows from their mean."""
+    if sparse.issparse(X):
+        return float(squared_norms(X, np.float64).max())
+    X, centre = np.ascontiguousarray(X), X.mean(axis=0, dtype=np.float64)
+    room = np.empty((SCORE_ROWS, X.shape[1]), dtype=np.float32)
+    parts = (np.arange(part.start, part.stop) for part in _parts(len(X), SCORE_ROWS))
+    return max(float(_centred(X, rows, centre, room)[1].max()) for rows in parts)
+
+
+def row_dtype(tol: float, kernel: Kernel = "linear", gamma: float = 0.0, square: float = 0.0) -> Any:
+    """Number type of kernel rows that resolves a relative gap of ``tol``; ``square`` as `farthest` tells.
+
+    Distances are differences of squares: where these are large beside the width of the kernel, float32 loses them.
+    """
+    near = kernel != "rbf" or gamma * square <= FAR
+    return np.float32 if tol >= 2e-4 and near else np.float64
 
 
 def _rbf(A: np.ndarray, a: np.ndarray, B: np.ndarray, b: np.ndarray, gamma: float, out: np.ndarray) -> None:

@@ -113,6 +113,14 @@ def squared_norms(X: Any, dtype: Any = None) -> np.ndarray:
     return out
 
 
+def _short_indices(X: Any) -> Any:
+    """The rows as scikit-learn's distances take them: sparse ones with 32-bit indices."""
+    if not sparse.issparse(X) or (X.indices.dtype == np.int32 and X.indptr.dtype == np.int32):
+        return X
+    short = X.indptr.astype(np.int32), X.indices.astype(np.int32)
+    return sparse.csr_array((X.data, short[1], short[0]), shape=X.shape)
+
+
 def base_matrix(X: Any, Z: Any | None = None, kernel: str = "rbf", dtype: Any = None) -> np.ndarray:
     """The part of the Gram matrix that every width shares: squared or absolute distances, or inner products."""
     dtype = np.dtype(dtype or X.dtype)
@@ -121,8 +129,9 @@ def base_matrix(X: Any, Z: Any | None = None, kernel: str = "rbf", dtype: Any = 
     if kernel == "laplacian":
         Z = X if Z is None else Z
         D = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
+        Z = _short_indices(Z)
         for rows in row_blocks(*D.shape):
-            D[rows] = manhattan_distances(X[rows], Z)
+            D[rows] = manhattan_distances(_short_indices(X[rows]), Z)
         return D
     if kernel not in ("linear", "poly", "sigmoid"):
         raise ValueError(f"kernel must be one of {KERNELS} or a function, got {kernel!r}.")

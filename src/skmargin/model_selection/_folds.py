@@ -20,7 +20,7 @@ from skmargin._core import _ext
 
 from ..estimators._base import MarginClassifier, encode_labels
 from ..estimators._dual import DualMachine
-from ..kernels._rows import row_dtype
+from ..kernels._rows import farthest, row_dtype
 from ..kernels.gram import base_matrix, kernel_from_base, resolve_gamma
 from ..solvers.lent import Lent, window
 from ._pipelines import split_fit_params
@@ -143,9 +143,9 @@ class Fold:
     def base(self, classifier: Any, rows: Rows) -> BaseMatrix:
         """What the kernels of all widths share: one matrix for all folds, unless a pipeline makes the rows."""
         kernel = classifier.kernel
-        dtype = np.dtype(row_dtype(classifier.tol) if isinstance(classifier, DualMachine) else np.float64)
+        X, y = self._source[1:3]
+        dtype = np.dtype(self._row_dtype(classifier, X if rows.key is None else rows.train, rows.key))
         if rows.key is None:
-            X, y = self._source[1:3]
 
             def of_all() -> tuple[np.ndarray, np.ndarray]:
                 order = np.argsort(np.ravel(y), kind="stable")  # two-class machines then read what is close together
@@ -164,6 +164,22 @@ class Fold:
         matrix = self._own.get(("base", rows.key, kernel, dtype.name), make)
         n = _num_samples(rows.train)
         return BaseMatrix(matrix, np.arange(n), np.arange(n, len(matrix)))
+
+    def _row_dtype(self, classifier: Any, X: Any, key: Any) -> Any:
+        """Number type of a matrix of this width."""
+        if not isinstance(classifier, DualMachine):
+            return np.float64
+        if classifier.kernel != "rbf":
+            return row_dtype(classifier.tol)
+
+        def reach() -> tuple[float, float]:
+            rows = checked(X)
+            return farthest(rows), resolve_gamma("scale", rows)
+
+        square, scale = (self._of_all_folds if key is None else self._own).get(("reach", key), reach)
+        gamma = classifier.gamma
+        gamma = {"scale": scale, "auto": 1 / X.shape[1]}[gamma] if isinstance(gamma, str) else float(gamma)
+        return row_dtype(classifier.tol, "rbf", gamma, square)
 
     def gram(self, classifier: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Kernel matrices of the training rows, and of the test rows with them."""

@@ -41,6 +41,7 @@ import numpy as np
 from skmargin._core import _ext
 from skmargin.kernels._rows import KernelRows
 
+from .dual_blocks import relative_gap
 from .progress import tell_gap
 
 FIRST, GROWTH = 1 / 32, 0.5  # share of the samples in the first set; rows added in a round, as a share of those kept
@@ -77,6 +78,17 @@ class KernelState:
     def machine(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of the rows and intercepts that have this objective and gap."""
         return self.stretch * coefficients(self.alpha, y), self.stretch * self.b
+
+    def rescaled(self, ratio: np.ndarray, y: np.ndarray) -> KernelState:
+        """Where to start when the bounds of the duals have changed by these ratios.
+
+        Where all bounds grow, the duals grow only up to the best point of their ray, as those of `DualState` do.
+        """
+        assert self.scores is not None
+        size = float(np.vdot(coefficients(self.alpha, y).T, self.scores))
+        if ratio.min() >= 1 and size > 0:
+            ratio = np.minimum(ratio, max(1.0, float(self.alpha.sum()) / size))
+        return KernelState(self.alpha * ratio[:, None], self.b)
 
 
 def coefficients(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -165,13 +177,17 @@ def solve_kernel(
         first = spoilt[: rows.limit]
         work.ascend(first, max(care * goal(), drop**2 * work.g[first].sum()), left, random_state)
         working_set, left = work.select(), max(1, max_iter - work.n_iter)
+    fresh = 0  # pass after which the scores were computed from nothing
     for seed in range(1, max_iter + 1):
         target = max(care * goal(), drop * work.g[working_set].sum())
         stuck = work.ascend(working_set, target, left, random_state + seed)
         left = max_iter - work.n_iter
         tell_gap(work.gap / work.objective if work.objective > 0 else 0.0, tol)
         if work.gap <= goal() or left <= 0:
-            if work.certify(goal, last=left <= 0):
+            if fresh < work.n_iter and state is not None and rows.dtype == np.float32:
+                work.restart()  # scores of a start that was far off have left their rounding behind
+                fresh = work.n_iter
+            if (work.gap <= goal() or left <= 0) and work.certify(goal, last=left <= 0):
                 break
             care *= 0.3  # the duals are not balanced well enough
         elif stuck and rows.dtype == np.float32:
@@ -337,7 +353,7 @@ class _Work:
         return False
 
     def result(self) -> KernelState:
-        gap = self.gap / self.objective if self.objective > 0 else 0.0
+        gap = relative_gap(self.objective, self.gap)
         computed = self.rows.n_computed - self.computed_before
         return KernelState(
             self.alpha, self.b, self.objective, gap, self.n_iter, self.F, self.n_updates, computed, self.stretch
