@@ -400,6 +400,18 @@ def test_one_feature_of_enormous_size(machine, fit_intercept, size):
     assert clf.objective_ == pytest.approx(clone(clf).fit(X, y).objective_, rel=2e-3 if size > 1e4 else 0.1)
 
 
+@pytest.mark.parametrize("seed", [89, 517, 793, 1955, 1965, 4881])
+def test_newton_steps_do_not_climb(seed):
+    """Weights over six decades: where phi had risen the steps went from kink to kink and ended far away."""
+    rng = np.random.default_rng(seed)
+    n, d, k = rng.integers(20, 80), rng.integers(1, 13), rng.integers(2, 7)
+    X, y = rng.standard_normal((n, d)), np.r_[np.arange(k), rng.integers(0, k, n - k)]
+    weight, C = 10 ** rng.uniform(-3, 3, n), 10 ** rng.uniform(-3, 4.5)
+    for machine in (CrammerSingerSVC, WestonWatkinsSVC, TopKSVC):
+        clf = machine(C=C, random_state=0).fit(X, y, sample_weight=weight)
+        assert clf.dual_gap_ <= clf.tol
+
+
 def value(clf, K, y):
     """Crammer and Singer's objective of a fitted machine, once more; K (n, n) is the kernel matrix."""
     c = np.zeros((len(y), len(clf.classes_)))

@@ -391,12 +391,15 @@ class Newton {
                 last_gain = steps;
                 if (gap <= 1e-6 * objective) best_W_ = W_, best_a_ = a_;
             }
-            if (steps >= max_steps_ || steps > last_gain + (gap <= 1e-9 * objective ? 10 : 100)) {
+            if (steps >= max_steps_ || steps > last_gain + (gap <= 1e-9 * objective ? 10 : 300)) {
                 if (!best_W_.empty()) restore();
                 return false;
             }
             if (finished) {
                 sigma_ *= since_centre <= 5 ? 0.09 : since_centre <= 14 ? 0.3 : since_centre <= 25 ? 0.55 : 1.0;
+                centred = false;
+            } else if (since_centre >= 40) {  // from kink to kink: a smoother problem with the duals found so far
+                sigma_ = std::min(sigma, 10 * sigma_);
                 centred = false;
             }
         }
@@ -483,7 +486,8 @@ class Newton {
                 gradient[l * D_ + d_] = penalty_[d_] * (W_[l * D_ + d_] - centre_[l]) - V_[l * D_ + d_];
     }
 
-    // phi'(t) rises: look for |phi'(t)| <= 1/2 |phi'(0)|.  Moves Fw_, a_, V_ and leeway_ to that t and returns it.
+    // phi'(t) rises: look for |phi'(t)| <= 1/2 |phi'(0)| where phi itself has fallen.  Moves Fw_, a_, V_ and leeway_ to
+    // that t and returns it.
     double line_search(const std::vector<double>& gradient, const std::vector<double>& step) {
         const int64_t rows = static_cast<int64_t>(working_.size());
         double slope = 0, bend = 0;
@@ -505,8 +509,16 @@ class Newton {
         for (int trial = 0;; ++trial) {
             farthest = std::max(farthest, t);
             const double now = slope + t * bend - map_along(t, farthest);
-            if (std::abs(now) <= 0.5 * std::abs(slope) || trial >= 30) break;
-            if (!(now <= 0)) {                               // no number: far too far
+            // As long as it falls it has fallen; where it rises again it may have risen more.
+            if (now <= 0.1 * std::abs(slope)
+                    ? now >= 0.5 * slope
+                    : now <= 0.5 * std::abs(slope) && t * (slope + 0.5 * t * bend) + bent_along(t, farthest) <= 0)
+                break;
+            if (trial >= 30) {
+                if (!(now <= 0)) map_along(t = lo, farthest);
+                break;
+            }
+            if (!(now <= 0)) {                               // or no number: far too far
                 if (hi > 0 && trial % 3 == 2) at_lo *= 0.5;  // regula falsi must not creep
                 hi = t, at_hi = now > 0 ? now : -slope;
             } else {
@@ -531,6 +543,21 @@ class Newton {
             loss_.prox(i, sigma(i), d, &abar_[i * m_], m_, a);
             for (int32_t j = 0; j < m_; ++j) sum += (a[j] - old[j]) * e[j];
             poll_.work(20.0 * m_);
+        }
+        return sum;
+    }
+    // How much all theta have changed at t, where a_ is, beyond what is linear in t.
+    double bent_along(double t, double farthest) {
+        double *d = &room_[0], *e = &room_[k_], sum = 0;
+        for (int64_t s = 0; s < static_cast<int64_t>(working_.size()); ++s) {
+            if (farthest * reach_[s] < leeway_[s]) continue;
+            const int64_t i = working_[s];
+            const double *a = &a_[i * m_], *old = &old_[s * m_];
+            differences(i, &Fw_[s * k_], d);
+            differences(i, &dF_[s * k_], e);
+            sum += loss_.dual(i, a, m_) - loss_.dual(i, old, m_) - 0.5 * sigma_ * (moved(i, a) - moved(i, old));
+            for (int32_t j = 0; j < m_; ++j) sum -= (a[j] - old[j]) * (d[j] + t * e[j]);
+            poll_.work(10.0 * m_);
         }
         return sum;
     }
