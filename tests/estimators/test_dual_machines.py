@@ -412,6 +412,20 @@ def test_newton_steps_do_not_climb(seed):
         assert clf.dual_gap_ <= clf.tol
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_memory_for_a_small_part_of_the_support_vectors(fit_intercept):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1000, 20))
+    y = (X[:, :4] + rng.standard_normal((1000, 4))).argmax(axis=1)
+    large, small = (
+        CrammerSingerSVC(kernel="rbf", cache_size=size, fit_intercept=fit_intercept, random_state=0).fit(X, y)
+        for size in (100, 0.3)
+    )
+    assert len(small.support_) > 900
+    assert small.dual_gap_ <= small.tol
+    assert small.n_iter_ < 10 * large.n_iter_
+
+
 def value(clf, K, y):
     """Crammer and Singer's objective of a fitted machine, once more; K (n, n) is the kernel matrix."""
     c = np.zeros((len(y), len(clf.classes_)))

@@ -48,6 +48,7 @@ FIRST, GROWTH = 1 / 32, 0.5  # share of the samples in the first set; rows added
 LEAST = 200  # smallest first set and smallest growth
 INNER = 0.85  # how far a round goes: this share of the final target,
 DROP, BAND_DROP = 0.05, 0.03  # or of the gap it found; steps of the band loss are cheap beside rows
+CROWDED_DROP = 0.3  # where memory does not hold all samples that need work
 WORTH = 0.9  # of the mean gap: a sample below does not get a row yet
 LEFT = 0.02  # share of the gap that stays outside a working set
 LONGER = np.array([0.5, 0.25, 0.125])  # lengths tried for the class vectors: so much of the final gap they may cost
@@ -179,7 +180,11 @@ def solve_kernel(
         working_set, left = work.select(), max(1, max_iter - work.n_iter)
     fresh = 0  # pass after which the scores were computed from nothing
     for seed in range(1, max_iter + 1):
-        target = max(care * goal(), drop * work.g[working_set].sum())
+        held = work.g[working_set].sum()
+        if len(working_set) < rows.limit:
+            target = max(care * goal(), drop * held)
+        else:  # a part of all that needs work: its share of the goal, and not far, since the others will answer
+            target = held * max(care * goal() / work.gap, CROWDED_DROP)
         stuck = work.ascend(working_set, target, left, random_state + seed)
         left = max_iter - work.n_iter
         tell_gap(work.gap / work.objective if work.objective > 0 else 0.0, tol)
