@@ -181,10 +181,10 @@ def solve_kernel(
     fresh = 0  # pass after which the scores were computed from nothing
     for seed in range(1, max_iter + 1):
         held = work.g[working_set].sum()
-        if len(working_set) < rows.limit:
-            target = max(care * goal(), drop * held)
-        else:  # a part of all that needs work: its share of the goal, and not far, since the others will answer
-            target = held * max(care * goal() / work.gap, CROWDED_DROP)
+        target = max(care * goal(), drop * held)
+        if len(working_set) == rows.limit < rows.n and held > 0:
+            # A part of all that needs work: its share of the goal, and not far, since the others will answer.
+            target = held * max(care * goal() / max(held, work.gap), CROWDED_DROP)
         stuck = work.ascend(working_set, target, left, random_state + seed)
         left = max_iter - work.n_iter
         tell_gap(work.gap / work.objective if work.objective > 0 else 0.0, tol)
