@@ -243,3 +243,15 @@ def test_bad_parameters(change, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         LpNormSVC(**change).fit(X, y)
+
+
+def test_float32_rows_have_the_objective_of_their_machine():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 4
+    X = (rng.standard_normal((40, 25)) + rng.standard_normal((4, 25))[y]).astype(np.float32)
+    clf = LpNormSVC(C=1e4, p=1.5, tol=1e-6, random_state=0).fit(X, y)
+    F, own = X.astype(float) @ clf.coef_.T + clf.intercept_, (np.arange(40), y)
+    hinges = np.maximum(0, 1 - F[own][:, None] + F)
+    hinges[own] = 0
+    norm = (np.linalg.norm(clf.coef_, axis=1) ** 1.5).sum() ** (1 / 1.5)
+    assert clf.objective_ == pytest.approx(0.5 * norm**2 + 1e4 * hinges.max(axis=1).sum(), rel=1e-6)

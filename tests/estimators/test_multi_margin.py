@@ -267,3 +267,12 @@ def test_unlabelled_rows_help_with_few_labels():
         semi = SemiSupervisedMarginSVC(random_state=0).fit(X, partly)
         scores.append([m.score(X[~shown], y[~shown]) for m in (supervised, semi)])
     assert np.diff(np.mean(scores, axis=0)) > 0
+
+
+def test_float32_rows_have_the_same_intercepts():
+    X, y = load_iris(return_X_y=True)
+    y = y + (np.arange(150) % 2) * 3  # six classes: the constant feature, the root of seven, is no float32 number
+    single, double = (
+        MultiMarginSVC(C=100, tol=1e-9, random_state=0).fit(X.astype(t), y) for t in (np.float32, np.float64)
+    )
+    np.testing.assert_allclose(single.intercept_, double.intercept_, rtol=2e-6, atol=1e-6)

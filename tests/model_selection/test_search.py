@@ -4,6 +4,7 @@ import _thread
 import threading
 import time
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler, scale
 
 from skmargin import (
     LSSVC,
@@ -374,3 +375,11 @@ def test_default_grids():
 def test_verbose_prints_a_line_for_each_chain(capsys):
     MarginSearchCV(LSSVC(), {"C": [1.0, 2.0]}, cv=2, verbose=1).fit(X, Y)
     assert "4/4 fits: fold 2 of 2, 2 candidates along C" in capsys.readouterr().out
+
+
+def test_kernel_searches_converge_where_fits_do():
+    X, y = load_iris(return_X_y=True)
+    grid = {"C": [1, 1e4], "gamma": [1e-3, 1e-2]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of a matrix rounded to float32 there is no factor
+        MarginSearchCV(CrammerSingerSVC(kernel="rbf", random_state=0), grid, cv=3).fit(scale(X), y)

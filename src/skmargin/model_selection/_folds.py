@@ -22,6 +22,7 @@ from ..estimators._base import MarginClassifier, encode_labels
 from ..estimators._dual import DualMachine
 from ..kernels._rows import farthest, row_dtype
 from ..kernels.gram import base_matrix, kernel_from_base, resolve_gamma
+from ..solvers.kernel_factor import FACTOR_ROWS
 from ..solvers.lent import Lent, window
 from ._pipelines import split_fit_params
 
@@ -167,7 +168,7 @@ class Fold:
 
     def _row_dtype(self, classifier: Any, X: Any, key: Any) -> Any:
         """Number type of a matrix of this width."""
-        if not isinstance(classifier, DualMachine):
+        if not isinstance(classifier, DualMachine) or X.shape[0] <= FACTOR_ROWS:  # no factor of a rounded matrix
             return np.float64
         if classifier.kernel != "rbf":
             return row_dtype(classifier.tol)

@@ -230,8 +230,9 @@ def _solve(
     reached = best["primal"] - bound <= needed * best["primal"] or passes >= max_iter
     if rows is not None and not reached:
         with blas_threads(1):
+            R = np.asarray(rows(), dtype=np.float64)
             point = solve_interior(
-                rows(), y, cap, k, p, fit_intercept=intercept, tol=0.1 * needed, max_iter=max_iter - passes
+                R, y, cap, k, p, fit_intercept=intercept, tol=0.1 * needed, max_iter=max_iter - passes
             )
         passes += point.n_iter
         linear = solve in (_ext.lp_dense, _ext.lp_csr)

@@ -52,12 +52,13 @@ def solve_multi_margin(
     The state holds class vectors, intercepts and objective of Xu's problem, and the duals of the other one.
     """
     k = n_classes
-    rows = with_constant(X, np.sqrt(k + 1)) if fit_intercept else X
+    constant = float(X.dtype.type(np.sqrt(k + 1)))  # as the rows hold it
+    rows = with_constant(X, constant) if fit_intercept else X
     state = solve_linear(
         rows, y, cap / (k + 1), k, "sum", k - 1,
         fit_intercept=False, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
     )  # fmt: skip
     W, b = state.W, state.b
     if fit_intercept:
-        W, b = state.W[:, :-1], np.sqrt(k + 1) * state.W[:, -1]
+        W, b = state.W[:, :-1], constant * state.W[:, -1]
     return replace(state, W=W, b=b, objective=(k + 1) * state.objective)
