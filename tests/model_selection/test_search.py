@@ -383,3 +383,15 @@ def test_kernel_searches_converge_where_fits_do():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of a matrix rounded to float32 there is no factor
         MarginSearchCV(CrammerSingerSVC(kernel="rbf", random_state=0), grid, cv=3).fit(scale(X), y)
+
+
+@pytest.mark.parametrize(
+    "factor_rows", [2000, 100]
+)  # the number type of the kernel matrix is fixed, or depends on gamma
+@pytest.mark.parametrize("gamma", ["scale", "auto", 0.1])
+def test_kernel_searches_take_lists(factor_rows, gamma, monkeypatch):
+    monkeypatch.setattr("skmargin.model_selection._folds.FACTOR_ROWS", factor_rows)
+    X, y = load_iris(return_X_y=True)
+    machine = CrammerSingerSVC(kernel="rbf", gamma=gamma, tol=1e-6, random_state=0)
+    search = MarginSearchCV(machine, {"C": [1, 10]}, cv=3)
+    assert clone(search).fit(X.tolist(), y.tolist()).best_score_ == search.fit(X, y).best_score_

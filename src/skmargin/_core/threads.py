@@ -98,7 +98,8 @@ def on_threads(work: Callable[[Item], Result], items: Iterable[Item], count: int
     try:
         some()
         for other in others:
-            other.result()
+            if not other.cancel():  # one that has not begun has nothing left to do, and after a fork never would
+                other.result()
     finally:
         queue.clear()  # after an exception, or Ctrl-C, the others end with the item they are at
     return results

@@ -117,8 +117,7 @@ def _short_indices(X: Any) -> Any:
     """The rows as scikit-learn's distances take them: sparse ones with 32-bit indices."""
     if not sparse.issparse(X) or (X.indices.dtype == np.int32 and X.indptr.dtype == np.int32):
         return X
-    short = X.indptr.astype(np.int32), X.indices.astype(np.int32)
-    return sparse.csr_array((X.data, short[1], short[0]), shape=X.shape)
+    return sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 def base_matrix(X: Any, Z: Any | None = None, kernel: str = "rbf", dtype: Any = None) -> np.ndarray:

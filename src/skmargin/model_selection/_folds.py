@@ -168,19 +168,18 @@ class Fold:
 
     def _row_dtype(self, classifier: Any, X: Any, key: Any) -> Any:
         """Number type of a matrix of this width."""
-        if not isinstance(classifier, DualMachine) or X.shape[0] <= FACTOR_ROWS:  # no factor of a rounded matrix
+        if not isinstance(classifier, DualMachine) or _num_samples(X) <= FACTOR_ROWS:  # no factor of a rounded matrix
             return np.float64
         if classifier.kernel != "rbf":
             return row_dtype(classifier.tol)
 
-        def reach() -> tuple[float, float]:
+        def reach() -> tuple[float, dict[str, float]]:
             rows = checked(X)
-            return farthest(rows), resolve_gamma("scale", rows)
+            return farthest(rows), {name: resolve_gamma(name, rows) for name in ("scale", "auto")}
 
-        square, scale = (self._of_all_folds if key is None else self._own).get(("reach", key), reach)
+        square, named = (self._of_all_folds if key is None else self._own).get(("reach", key), reach)
         gamma = classifier.gamma
-        gamma = {"scale": scale, "auto": 1 / X.shape[1]}[gamma] if isinstance(gamma, str) else float(gamma)
-        return row_dtype(classifier.tol, "rbf", gamma, square)
+        return row_dtype(classifier.tol, "rbf", named[gamma] if isinstance(gamma, str) else float(gamma), square)
 
     def gram(self, classifier: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Kernel matrices of the training rows, and of the test rows with them."""

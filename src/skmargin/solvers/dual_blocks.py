@@ -53,16 +53,18 @@ class DualState:
     n_iter: int
 
     def rescaled(self, cap: np.ndarray) -> DualState:
-        """The same point for other weights: duals stay feasible when they shrink or grow with their bounds.
-
-        Where all bounds grow, the duals grow only up to the best point of their ray, ``t = sum(alpha) / ||W||^2``: rows
-        that can be separated have the same solution for every large C.
-        """
-        ratio = cap / self.cap
-        size = float(np.square(self.W, dtype=np.float64).sum())
-        if ratio.min() >= 1 and size > 0:
-            ratio = np.minimum(ratio, max(1.0, float(self.alpha.sum()) / size))
+        """The same point for other weights: duals stay feasible when they shrink or grow with their bounds."""
+        ratio = growth(cap / self.cap, float(self.alpha.sum()), float(np.square(self.W, dtype=np.float64).sum()))
         return replace(self, alpha=self.alpha * np.repeat(ratio, np.diff(self.start)), cap=cap)
+
+
+def growth(ratio: np.ndarray, held: float, size: float) -> np.ndarray:
+    """By how much duals with the sum ``held`` and ``||W||^2 = size`` grow where their bounds grow by these ratios.
+
+    Where all bounds grow, not beyond the best point of their ray, ``held / size``: rows that can be separated have the
+    same solution for every large C.
+    """
+    return np.minimum(ratio, max(1.0, held / size)) if ratio.min() >= 1 and size > 0 else ratio
 
 
 def solve_linear(

@@ -14,7 +14,8 @@ sum.  It is the stopping rule, the selection rule and the shrinking rule in one:
     W = a few random samples
     repeat
         rows of K for W, the square K_WW (where W is most samples, within the rows themselves)
-        block ascent on W (_core/kernel_inner.hpp) until sum_W g_i <= max(0.85 tol P, 0.05 of what it was)
+        block ascent on W (_core/kernel_inner.hpp) until sum_W g_i <= max(0.85 tol P, 0.05 of what it was),
+            or not so far where memory holds only a part of the samples that should be in W
         F += K dc for the samples that changed
         g over all samples, P;    stop if sum g_i <= tol P
         W = the samples of all but two per cent of the gap, of those without a row only such as have about the mean gap
@@ -41,7 +42,7 @@ import numpy as np
 from skmargin._core import _ext
 from skmargin.kernels._rows import KernelRows
 
-from .dual_blocks import relative_gap
+from .dual_blocks import growth, relative_gap
 from .progress import tell_gap
 
 FIRST, GROWTH = 1 / 32, 0.5  # share of the samples in the first set; rows added in a round, as a share of those kept
@@ -81,15 +82,10 @@ class KernelState:
         return self.stretch * coefficients(self.alpha, y), self.stretch * self.b
 
     def rescaled(self, ratio: np.ndarray, y: np.ndarray) -> KernelState:
-        """Where to start when the bounds of the duals have changed by these ratios.
-
-        Where all bounds grow, the duals grow only up to the best point of their ray, as those of `DualState` do.
-        """
+        """Where to start when the bounds of the duals have changed by these ratios."""
         assert self.scores is not None
         size = float(np.vdot(coefficients(self.alpha, y).T, self.scores))
-        if ratio.min() >= 1 and size > 0:
-            ratio = np.minimum(ratio, max(1.0, float(self.alpha.sum()) / size))
-        return KernelState(self.alpha * ratio[:, None], self.b)
+        return KernelState(self.alpha * growth(ratio, float(self.alpha.sum()), size)[:, None], self.b)
 
 
 def coefficients(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
