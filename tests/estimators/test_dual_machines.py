@@ -18,7 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 
-from skmargin import CrammerSingerSVC, TopKSVC, WestonWatkinsSVC
+from skmargin import CrammerSingerSVC, LpNormSVC, MultiMarginSVC, TopKSVC, WestonWatkinsSVC
 
 MACHINES = [CrammerSingerSVC(), WestonWatkinsSVC(), TopKSVC(k=2)]
 NAMES = ["max", "sum", "top2"]
@@ -490,7 +490,26 @@ def test_warning_says_what_was_reached():
         CrammerSingerSVC(tol=1e-300).fit(X[:200], y[:200])
 
 
-@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "gamma": 5.0}])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("machine", [*MACHINES, MultiMarginSVC(), LpNormSVC(p=2)], ids=[*NAMES, "xu", "lp"])
+def test_threads_of_a_linear_fit_leave_its_bits(machine, form, fit_intercept):
+    X, y = make_classification(10_000, 60, n_informative=20, n_classes=10, class_sep=0.3, random_state=0)
+    X = form(np.where(np.random.default_rng(0).random(X.shape) < 0.2, X, 0) if form is sparse.csr_array else X)
+    fits = []
+    for n_jobs in (1, 3):
+        clf = clone(machine).set_params(C=0.1, fit_intercept=fit_intercept, n_jobs=n_jobs, random_state=0)
+        others = time.thread_time() - time.process_time()
+        fits.append(clf.fit(X, y))
+        others += time.process_time() - time.thread_time()
+        assert (others > 1e-3) == (n_jobs > 1)  # seconds of threads other than this
+    one, three = fits
+    np.testing.assert_array_equal(one.coef_, three.coef_)
+    np.testing.assert_array_equal(one.intercept_, three.intercept_)
+    assert one.dual_gap_ == three.dual_gap_
+
+
+@pytest.mark.parametrize("settings", [{"n_jobs": 1}, {"n_jobs": 3}, {"kernel": "rbf", "gamma": 5.0}])
 def test_interrupt_leaves_it_unfitted(settings):
     X, y = make_classification(20_000, 100, n_informative=50, n_classes=10, random_state=0)
     clf = CrammerSingerSVC(C=1000.0, tol=1e-12, **settings)

@@ -57,6 +57,7 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
     {
         nb::gil_scoped_release unlocked;
         Poll poll(ask_python);
+        Team team(poll, 1);
         Geometry<Rows> geo(rows);
         geo.q = task.q;
         using Loss = HingeLoss<Hinge::max>;
@@ -66,7 +67,7 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
         if (task.mean && task.intercept) geo.centre(task.mean->data(), room);
         else if (task.mean && task.q < 2) geo.deflate(task.mean->data());
         read_duals(duals, task.start, task.cls, task.alpha);
-        BlockAscent<Rows, Loss, LpModel<Rows>> ascent(geo, loss, task.y.data(), duals, b.data(), poll, task.seed);
+        BlockAscent<Rows, Loss, LpModel<Rows>> ascent(geo, loss, task.y.data(), duals, b.data(), poll, team, task.seed);
         ascent.let_rest();
         const Limits limits{task.tol, task.passes, infinity, task.stop_on_stall};
         if (task.face) {

@@ -30,6 +30,7 @@
 #include "random.hpp"
 #include "rests.hpp"
 #include "screening.hpp"
+#include "team.hpp"
 
 namespace skm {
 
@@ -59,10 +60,10 @@ class BlockAscent {
     using Model = Vectors;
 
     BlockAscent(const Geometry<Rows>& geo, const Loss& loss, const int32_t* y, Duals& duals, double* b, Poll& poll,
-                uint64_t seed)
-        : geo(geo), loss(loss), y(y), duals(duals), model(geo), poll(poll), n(geo.rows.n), k(geo.rows.k), b_(b),
-          random_(seed), f_(k + 1), d_(k + 1), old_(k + 1), new_(k + 1), step_(k + 1), cls_(k + 1), moved_(k + 1),
-          curvature_(geo.curvature) {
+                Team& team, uint64_t seed)
+        : geo(geo), loss(loss), y(y), duals(duals), model(geo), poll(poll), team(team), n(geo.rows.n), k(geo.rows.k),
+          b_(b), random_(seed), f_(k + 1), d_(k + 1), old_(k + 1), new_(k + 1), step_(k + 1), cls_(k + 1),
+          moved_(k + 1), curvature_(geo.curvature) {
         // A row of (nearly) no length: a larger curvature is still an ascent step and keeps the arithmetic sound.
         for (int64_t i = 0; i < n; ++i) curvature_[i] = std::max(curvature_[i], 1e-7 / loss.room(i));
         if (geo.intercept()) {
@@ -136,17 +137,18 @@ class BlockAscent {
         measure(model);
         outside_.clear();
         if constexpr (screens) screening_.moved(model, geo);
-        for (int64_t i = 0; i < n; ++i) {
-            if (screens && screening_.beyond(i, y[i])) continue;
-            geo.rows.prefetch(i + 1 < n ? i + 1 : i);
-            model.scores_all(i, f_.data());
-            spend(geo.rows.cost(i) * k);
-            double value, inner;
-            gap += relist(i, value, inner, most_new);
-            loss_sum += value;
-            cf += inner;
-            screening_.seen(i, slack_);
-            if (duals[i].active > 0) active_.push_back(static_cast<uint32_t>(i));
+        for (int64_t next = 0; next < n;) {
+            next = look(next);
+            for (size_t r = 0; r < looked_.size(); ++r) {
+                const int64_t i = looked_[r];
+                std::copy_n(&looked_scores_[r * k], k, f_.begin());
+                double value, inner;
+                gap += relist(i, value, inner, most_new);
+                loss_sum += value;
+                cf += inner;
+                screening_.seen(i, slack_);
+                if (duals[i].active > 0) active_.push_back(static_cast<uint32_t>(i));
+            }
         }
         check_work_ += work_checked_ = work_;
         if (geo.intercept())
@@ -304,6 +306,8 @@ class BlockAscent {
         work_ += 2 * flops;
         poll.work(2 * flops);
     }
+    // Multiply-adds of a loop that told the team of them.
+    void spent(double flops) { work_ += 2 * flops; }
 
     const Geometry<Rows>& geo;
     const Loss& loss;
@@ -311,6 +315,7 @@ class BlockAscent {
     Duals& duals;
     Model model;
     Poll& poll;
+    Team& team;
     const int64_t n;
     const int32_t k;
     double primal = 0;
@@ -338,6 +343,30 @@ class BlockAscent {
 #else
         (void)i;
 #endif
+    }
+
+    // All scores of the next few samples from i on that a check has to look at; returns where they end.
+    int64_t look(int64_t i) {
+        const bool alone = Model::weighted || team.threads() == 1;
+        double work = 0;
+        looked_.clear();
+        for (; i < n && (alone ? looked_.size() < 16 : work < 4 * team.threads() * Team::least); ++i) {
+            if (screens && screening_.beyond(i, y[i])) continue;
+            looked_.push_back(i);
+            work += 2 * geo.rows.cost(i) * k;
+        }
+        const size_t size = looked_.size();
+        looked_scores_.resize(std::max(looked_scores_.size(), size * k));
+        const int parts = alone ? 1 : static_cast<int>(work / Team::least) + 1;
+        team.each(parts, [&](int part) {
+            for (size_t r = size * part / parts; r < size * (part + 1) / parts; ++r) {
+                geo.rows.prefetch(looked_[std::min(r + 1, size - 1)]);
+                model.scores_all(looked_[r], &looked_scores_[r * k]);
+                team.work(2 * geo.rows.cost(looked_[r]) * k);
+            }
+        });
+        work_ += work;
+        return i;
     }
 
     // One exact block step.  Returns false if the sample can leave the active set.
@@ -549,6 +578,8 @@ class BlockAscent {
     std::vector<int32_t> cls_, moved_;
     std::vector<double> curvature_;
     std::vector<uint32_t> active_;
+    std::vector<int64_t> looked_;
+    std::vector<double> looked_scores_;
     Limits limits_{};
     int64_t passes_ = 0, patience_ = 1;
     double work_ = 0, work_checked_ = 0, check_work_ = 0;  // in all, at the last check, of a check

@@ -26,6 +26,7 @@ struct Task {
     Limits limits;
     bool face;
     uint64_t seed;
+    int32_t threads;
     bool intercept = true;  // a free one, with features centred at `mean`; else only its direction is set apart
 };
 
@@ -39,13 +40,14 @@ nb::dict solve(const Rows& rows, const Loss& loss, const Task& task) {
     {
         nb::gil_scoped_release unlocked;
         Poll poll(ask_python);
+        Team team(poll, task.threads);
         Geometry<Rows> geo(rows);
         double room = 0;
         for (int64_t i = 0; i < n; ++i) room += loss.room(i);
         if (task.mean && task.intercept) geo.centre(task.mean->data(), room);
         else if (task.mean) geo.deflate(task.mean->data());
         read_duals(duals, task.start, task.cls, task.alpha);
-        BlockAscent<Rows, Loss> ascent(geo, loss, task.y.data(), duals, b.data(), poll, task.seed);
+        BlockAscent<Rows, Loss> ascent(geo, loss, task.y.data(), duals, b.data(), poll, team, task.seed);
         const auto nothing = [] {};
         if constexpr (Loss::has_faces) {
             FaceSteps<Rows, Loss> face(ascent);

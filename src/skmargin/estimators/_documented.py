@@ -25,7 +25,7 @@ PARAMETERS = """kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "prec
     warm_start : bool, default=False
         Start from the solution of the last fit on the same rows, also after a change of ``C``.
     n_jobs : int or None, default=None
-        Threads of the matrix products of a kernel machine; None: as many as BLAS has.  The result is the same.
+        Threads of the long loops; None: as many as BLAS has.  The result is the same for every number.
     random_state : int, RandomState instance or None, default=None
         Seeds the order in which samples are visited.
     verbose : int, default=0

@@ -141,7 +141,7 @@ class DualMachine(LinearScores):
         state = solve_linear(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed, state=state,
-            verbose=self.verbose,
+            n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip
         self._set_linear(state.W, state.b)
         return state

@@ -105,7 +105,7 @@ class LpNormSVC(DualMachine):
         state = solve_lp(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, self.p,
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
-            verbose=self.verbose,
+            n_jobs=self.n_jobs, verbose=self.verbose,
             state=before.solution if before is not None and before.fits(problem, DualState) else None,
         )  # fmt: skip
         self._set_linear(state.W, state.b)

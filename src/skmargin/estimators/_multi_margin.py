@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
@@ -104,7 +105,7 @@ class MultiMarginSVC(DualMachine):
     def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> DualState | SVRGState:  # type: ignore[override]
         kind: type = SVRGState if self.solver == "svrg" else DualState
         start = before.solution if before is not None and before.fits(problem, kind) else None
-        solve: Any = solve_svrg if self.solver == "svrg" else solve_multi_margin
+        solve: Any = solve_svrg if self.solver == "svrg" else partial(solve_multi_margin, n_jobs=self.n_jobs)
         state = solve(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes,
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed, state=start,

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from skmargin._core import _ext
-from skmargin._core.threads import blas_threads
+from skmargin._core.threads import blas_threads, thread_count
 
 from .lent import form_of
 
@@ -34,6 +34,7 @@ RESERVE = 500  # iterations kept for it: passes over few rows cost nothing, and 
 NEWTON_UNKNOWNS, NEWTON_NUMBERS = 3000, 10**8  # most that it holds: square root of its matrix, and the rest
 MANY_FEATURES, WEAK = 16, 0.01  # from so many features and so large a C on the direction of the mean is set apart
 MANY_ROWS, FEW_ROWS = 100, 32  # rows for each number of W from which on one of so many tells the intercepts well
+SHARED = 10**6  # n d k from which loops may be long enough for two threads
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
 
 
@@ -80,11 +81,13 @@ def solve_linear(
     max_iter: int = 10_000,
     seed: int = 0,
     state: DualState | None = None,
+    n_jobs: int | None = 1,
     verbose: int = 0,
 ) -> DualState:
     """Solve to a relative duality gap of ``tol``; see the head of this file."""
     n, k = len(y), n_classes
     X = _suitable_rows(X)
+    threads = thread_count(n_jobs) if _stored(X) * k >= SHARED else 1
     mean = mean_row(X)
     strength = float(cap.mean()) * spread(X, mean)
     if not fit_intercept and not direction_apart(X.shape[1], strength):
@@ -114,7 +117,7 @@ def solve_linear(
             *_arrays(X, dtype), y, cap, k, loss, K, mean, fit_intercept,
             state.multipliers, state.start, state.rivals, state.alpha,
             float(goal), max(1, most - state.n_iter), float(budget), float(WARM_STEPS * step), may_stall,
-            _face_pays(X, k), seed + state.n_iter,
+            _face_pays(X, k), seed + state.n_iter, threads,
         )  # fmt: skip
         passes = state.n_iter + out["passes"]
         start, rivals, alpha = out["duals"]
@@ -282,5 +285,9 @@ def _as(numbers: np.ndarray, dtype: type) -> np.ndarray:
 
 def _face_pays(X: Any, k: int) -> bool:
     """A face step clears and reads all of W: not for text, where W is larger than X."""
-    stored = X.nnz if sparse.issparse(X) else X.size
-    return X.shape[1] * k <= 4 * stored
+    return X.shape[1] * k <= 4 * _stored(X)
+
+
+def _stored(X: Any) -> int:
+    """How many numbers the rows hold."""
+    return X.nnz if sparse.issparse(X) else X.size

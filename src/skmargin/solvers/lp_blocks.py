@@ -70,13 +70,14 @@ def solve_lp(
     max_iter: int = 10_000,
     seed: int = 0,
     state: DualState | None = None,
+    n_jobs: int | None = 1,
     verbose: int = 0,
 ) -> DualState:
     """Solve for rows ``X`` to a relative duality gap of ``tol``; see the head of this file."""
     if p == 2:
         return solve_linear(
-            X, y, cap, n_classes, "max",
-            fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
+            X, y, cap, n_classes, "max", fit_intercept=fit_intercept,
+            tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs, verbose=verbose,
         )  # fmt: skip
     X = _suitable_rows(X)
     centre = mean_row(X)

@@ -45,6 +45,7 @@ def solve_multi_margin(
     max_iter: int = 10_000,
     seed: int = 0,
     state: DualState | None = None,
+    n_jobs: int | None = 1,
     verbose: int = 0,
 ) -> DualState:
     """Solve the problem above to a relative duality gap of ``tol``; arguments as for `solve_linear`.
@@ -56,7 +57,7 @@ def solve_multi_margin(
     rows = with_constant(X, constant) if fit_intercept else X
     state = solve_linear(
         rows, y, cap / (k + 1), k, "sum", k - 1,
-        fit_intercept=False, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
+        fit_intercept=False, tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs, verbose=verbose,
     )  # fmt: skip
     W, b = state.W, state.b
     if fit_intercept:
