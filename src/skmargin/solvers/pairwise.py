@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.multiclass import _ovr_decision_function
-from sklearn.utils.parallel import Parallel, delayed
 
-from skmargin._core.threads import blas_threads
+from skmargin._core.threads import blas_threads, on_threads
 
 METHODS = ("fuzzy_pairwise", "ovo", "ovr")
 MANY_ROWS = 1000  # of a square matrix, from which several BLAS threads gain; on smaller ones they wait for each other
@@ -82,11 +81,9 @@ def over_threads(work: Callable[..., Any], items: Iterable[Any], n_jobs: int | N
 
     A single thread leaves BLAS its own where the largest item has many rows.
     """
-    if effective_n_jobs(n_jobs) == 1:
-        with blas_threads(1) if n_rows < MANY_ROWS else nullcontext():
-            return [work(item) for item in items]
-    with blas_threads(1):
-        return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(item) for item in items))
+    count = effective_n_jobs(n_jobs)
+    with blas_threads(1) if count > 1 or n_rows < MANY_ROWS else nullcontext():
+        return on_threads(work, items, count)
 
 
 def most_rows(pairs: Iterable[Duel]) -> int:
