@@ -31,7 +31,7 @@ class FaceControl {
         const double ratio = step();
         if (ratio > 0.75) steps_ = std::min(200, steps_ + steps_ / 2 + 1);
         if (ratio < 0.4) steps_ = std::max(4, 2 * steps_ / 3);
-        next_ = a_.passes() + (ratio < 0.02 ? 40 : std::max(steps_, 5));
+        next_ = a_.passes() + (ratio < 0.02 ? 40 : std::max(steps_ / 2, 5));
     }
 
   protected:

@@ -22,7 +22,7 @@ namespace skm {
 
 class Team {
   public:
-    static constexpr double least = 1e6;  // flops of a part: many times what it takes to wake a thread
+    static constexpr double least = 5e5;  // flops of a part: many times what it takes to wake a thread
 
     Team(Poll& poll, int threads) : poll_(poll), wanted_(std::max(1, threads)) {}
     Team(const Team&) = delete;
@@ -82,7 +82,7 @@ class Team {
         for (uint64_t seen = 0;;) {
             // The next loop often begins at once, before a sleeping thread would be awake.
             const auto patience = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
-            while (round_ == seen && !over_ && std::chrono::steady_clock::now() < patience) continue;
+            while (round_ == seen && !over_ && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
             if (round_ == seen && !over_) {
                 std::unique_lock<std::mutex> hold(lock_);
                 begin_.wait(hold, [&] { return over_ || round_ != seen; });
