@@ -289,6 +289,12 @@ def change(path, edit):
         (lambda d: d["arrays"].pop(), "not those that model.json lists"),
         (lambda d: d["arrays"][0].update(shape=[10**15]), "not the array that model.json describes"),
         (lambda d: d.pop("estimator"), "damaged"),
+        (lambda d: d["estimator"]["attributes"].pop("coef_"), "damaged"),
+        (lambda d: d["estimator"]["attributes"].clear(), "damaged"),
+        (
+            lambda d: d["estimator"]["attributes"].update(classes_={"$objects": list("abcde"), "shape": [5]}),
+            "3 scores for 5 classes",
+        ),
     ],
 )
 def test_sealed_but_wrong_files_are_refused(edit, reason, tmp_path):

@@ -156,8 +156,9 @@ def load_model(path: str | os.PathLike[str], *, extra_classes: Iterable[type] = 
     document, contents = _read(path)
     try:
         arrays = [_read_array(entry, contents[entry["name"]]) for entry in document["arrays"]]
-        reader = _Reader(model_classes(extra_classes), arrays)
-        return reader.estimator(document["estimator"], 0)
+        estimator = _Reader(model_classes(extra_classes), arrays).estimator(document["estimator"], 0)
+        _check_scores(estimator, sum(array.size for array in arrays))
+        return estimator
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     except _BROKEN as error:
@@ -405,22 +406,42 @@ def _check_usable(estimator: Any, tree: Any, writer: _Writer, classes: dict[str,
     """
     arrays = [_read_array(entry, content) for entry, (_, content) in zip(writer.entries, writer.members, strict=True)]
     again = _Reader(classes, arrays).estimator(tree, 0)
-    method = next((name for name in ("decision_function", "transform") if hasattr(estimator, name)), None)
-    if method is None or not hasattr(estimator, "n_features_in_"):
-        return
-    row = np.zeros((1, estimator.n_features_in_))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a row of zeros has no feature names
-        expected = getattr(estimator, method)(row)
-        try:
-            same = np.array_equal(getattr(again, method)(row), expected, equal_nan=True)
-        except AttributeError as error:
-            raise ModelFileError(
-                f"{type(estimator).__name__} would not work again from a file: {error}. A class must name the private "
-                "attributes that it predicts with in _model_state."
-            ) from None
+    expected = _score_of_zeros(estimator)
+    try:
+        same = expected is None or np.array_equal(_score_of_zeros(again), expected, equal_nan=True)
+    except AttributeError as error:
+        raise ModelFileError(
+            f"{type(estimator).__name__} would not work again from a file: {error}. A class must name the private "
+            "attributes that it predicts with in _model_state."
+        ) from None
     if not same:
         raise ModelFileError(f"{type(estimator).__name__} would not predict the same from a file.")
+
+
+def _score_of_zeros(estimator: Any) -> Any:
+    """What the estimator makes of a row of zeros, or None where it has no rows."""
+    method = next((name for name in ("decision_function", "transform") if hasattr(estimator, name)), None)
+    if method is None or not hasattr(estimator, "n_features_in_"):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a row of zeros has no feature names
+        return getattr(estimator, method)(np.zeros((1, estimator.n_features_in_)))
+
+
+def _check_scores(estimator: Any, n_numbers: int) -> None:
+    """An estimator that the file made: it must be complete, with one score for each of its classes.
+
+    A row is not made where the file, of so many numbers, has no room for one like it.
+    """
+    check_is_fitted(estimator)
+    classes, d = getattr(estimator, "classes_", None), getattr(estimator, "n_features_in_", 0)
+    if d > max(n_numbers, 1 << 20):
+        return
+    scores = _score_of_zeros(estimator)
+    if scores is None or classes is None:
+        return
+    if np.size(scores) not in ({1, 2} if len(classes) == 2 else {len(classes)}):
+        raise ModelFileError(f"{type(estimator).__name__} has {np.size(scores)} scores for {len(classes)} classes.")
 
 
 def _check_sizes(estimator: Any) -> None:

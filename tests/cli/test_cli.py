@@ -182,6 +182,22 @@ def test_fit_predict_report_round_trip(tmp_path, flowers):
     assert "'🌸', which the model needs, is missing" in run("predict", model, fewer, "--out", out, code=1).stderr
 
 
+def test_libsvm_files_for_a_model_of_dense_rows(tmp_path, flowers):
+    model, out, path = tmp_path / "m.skm", tmp_path / "out.csv", tmp_path / "two.svm"
+    run("fit", flowers, "--target", "kind", "--model", "crammer-singer", "--out", model)
+    path.write_text("0 1:5.1 2:3.5 3:1.4\n1 1:7 3:4.7\n")
+    run("predict", model, path, "--out", out)
+    expected = load_model(model).predict([[5.1, 3.5, 1.4, 0], [7, 0, 4.7, 0]])
+    with open(out, newline="", encoding="utf-8") as file:
+        assert [row["prediction"] for row in csv.DictReader(file)] == expected.tolist()
+
+
+def test_class_vectors_that_do_not_fit_into_memory_are_refused(tmp_path):
+    path = tmp_path / "wide.svm"
+    path.write_text("".join(f"{i} 1:1 2147483646:{i}\n" for i in range(5000)))  # 5000 classes: 240 TiB
+    assert "Is the largest index right?" in run("fit", path, "--model", "odm", "--out", tmp_path / "m.skm", code=1).stderr
+
+
 def test_libsvm_files_stay_sparse_and_may_lack_features_and_classes(tmp_path):
     X, y = load_iris(return_X_y=True)
     lines = [f"{label} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(row)) for row, label in zip(X, y, strict=True)]

@@ -81,6 +81,14 @@ def test_weights_and_metadata_routing():
     model = FuzzyPairwiseClassifier(svc).fit(IRIS, SPECIES, sample_weight=weight)
     repeated = FuzzyPairwiseClassifier(svc).fit(np.repeat(IRIS, weight, axis=0), np.repeat(SPECIES, weight))
     assert_allclose(model.decision_function(IRIS), repeated.decision_function(IRIS), atol=2e-2)
+    weight[SPECIES == SPECIES[0]] = 0
+    fewer = FuzzyPairwiseClassifier(svc).fit(IRIS, SPECIES, sample_weight=weight)
+    without = FuzzyPairwiseClassifier(svc).fit(IRIS[weight > 0], SPECIES[weight > 0], sample_weight=weight[weight > 0])
+    assert SPECIES[0] not in fewer.classes_
+    assert_allclose(fewer.decision_function(IRIS), without.decision_function(IRIS))
+    with pytest.raises(ValueError, match="eight"):
+        FuzzyPairwiseClassifier(svc).fit(IRIS, SPECIES, sample_weight=np.zeros(150))
+    weight = np.random.default_rng(0).integers(1, 3, 150)
     with sklearn.config_context(enable_metadata_routing=True):
         routed = FuzzyPairwiseClassifier(SVC(gamma=0.1).set_fit_request(sample_weight=True))
         routed.fit(IRIS, SPECIES, sample_weight=weight)

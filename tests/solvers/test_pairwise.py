@@ -1,9 +1,14 @@
+import threading
+import time
+from _thread import interrupt_main
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
+from skmargin.solvers.lapack import eigen
 from skmargin.solvers.pairwise import combine, duels, memberships, n_machines, over_threads, winners
 
 
@@ -49,3 +54,25 @@ def test_threads_keep_the_order_and_pass_errors_on(n_jobs):
     assert over_threads(lambda i: i * i, range(7), n_jobs, 10) == [i * i for i in range(7)]
     with pytest.raises(ZeroDivisionError):
         over_threads(lambda i: 1 / i, range(3), n_jobs, 2000)
+
+
+def test_interrupts_do_not_wait_for_lapack():
+    A = np.random.default_rng(0).normal(size=(2000, 2000))
+    begun = threading.Event()
+
+    def work(_):
+        begun.set()
+        return eigen(A + A.T)[0]
+
+    def interrupt():
+        begun.wait()
+        interrupt_main()
+
+    threading.Thread(target=interrupt).start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        over_threads(work, [0], 1, len(A))
+    interrupted, start = time.perf_counter() - start, time.perf_counter()
+    (w,) = over_threads(work, [0], 1, len(A))
+    assert interrupted < 0.7 * (time.perf_counter() - start)
+    assert w.sum() == pytest.approx(2 * np.trace(A))

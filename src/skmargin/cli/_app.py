@@ -10,6 +10,7 @@ import csv
 import difflib
 import io
 import json
+import math
 import os
 import platform
 import shlex
@@ -18,6 +19,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,12 +28,15 @@ import numpy as np
 import scipy
 import sklearn
 import typer
+from scipy import sparse
+from sklearn.utils import get_tags
 
 import skmargin
 
 from .._files import atomic_write
 from ..comparison import Comparison, ComparisonError, Model, advise, models, tuned
 from ..datasets import BUILT_IN, DataError, Dataset, load_dataset
+from ..datasets._files import available_memory, check_memory
 from ..experiments import EXPERIMENTS, choose, pending, read_results, run, write_pages
 from ..inspection import class_scores
 from ..model_files import ModelFileError, describe_model, load_model, save_model
@@ -80,7 +85,7 @@ def compare(
         chosen = _choose(models)
         for path in (report, resume):
             _check_writable(path)
-        loaded = load_dataset(data, target=target)
+        loaded = _training_data(data, target)
         if models == "default" and loaded.X.shape[0] > KERNEL_ROWS:
             left_out = [model.name for model in chosen if model.kernel]
             chosen = [model for model in chosen if not model.kernel]
@@ -136,7 +141,7 @@ def fit(
                 param_hint="--model",
             )
         _check_writable(out)
-        loaded = load_dataset(data, target=target)
+        loaded = _training_data(data, target)
         summary = summarize_dataset(loaded.name, loaded.X, loaded.y, loaded.feature_names)
         if min(summary.class_counts) < cv or len(summary.classes) < 2:
             raise ComparisonError(
@@ -350,7 +355,23 @@ def _model_and_data(path: Path, source: str, target: str | None, labelled: bool)
             f"{source}: has {data.X.shape[1]} features, the model {path} needs {estimator.n_features_in_}. "
             "If a column holds labels, name it with --target."
         )
+    if sparse.issparse(data.X) and not get_tags(estimator).input_tags.sparse:
+        check_memory(source, 8 * math.prod(data.X.shape))
+        data = replace(data, X=data.X.toarray())
     return estimator, data
+
+
+def _training_data(source: str, target: str | None) -> Dataset:
+    """Labelled rows whose class vectors fit into memory: one wrong index makes a LIBSVM file very wide."""
+    data = load_dataset(source, target=target)
+    d, free = data.X.shape[1], available_memory()
+    needed = 3 * 8 * d * len(np.unique(np.asarray(data.y)))  # the solver has a few of its own
+    if free is not None and needed > free:
+        raise DataError(
+            f"{source}: class vectors of {d} features need {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free. "
+            "Is the largest index right?"
+        )
+    return data
 
 
 def _metadata(path: Path) -> dict[str, Any]:

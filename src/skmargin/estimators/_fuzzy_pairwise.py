@@ -19,10 +19,16 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_method_params,
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    validate_data,
+)
 
 from ..solvers.pairwise import memberships
-from ._base import JOBS, check_compressed
+from ._base import JOBS, check_compressed, encode_labels
 
 
 class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -105,10 +111,13 @@ class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         check_compressed(X)
         X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], ensure_all_finite=False)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        weight = _check_sample_weight(params.get("sample_weight"), X, ensure_non_negative=True)
+        self.classes_, counted, _, kept = encode_labels(y, weight, None)
+        codes = np.full(len(y), -1)  # a row of weight 0 belongs to no pair
+        codes[kept] = counted
         if len(self.classes_) < 2:
             raise ValueError(
-                "FuzzyPairwiseClassifier needs at least two classes in y, "
+                "FuzzyPairwiseClassifier needs at least two classes in y (rows of weight 0 do not count), "
                 f"got one class: {self.classes_.tolist()[0]!r}."
             )
         self.pairs_ = list(combinations(range(len(self.classes_)), 2))

@@ -18,6 +18,7 @@ from sklearn.model_selection._validation import _insert_error_scores, _warn_or_r
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _check_method_params
 
+from .._core.tasks import run
 from ..estimators._base import MarginClassifier
 from ..estimators._dual import DualMachine
 from ..solvers.dual_blocks import _suitable_rows
@@ -25,7 +26,6 @@ from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation
 from ._folds import Fold, Once, Windows, is_float, windows
 from ._racing import hopeless
-from ._threads import run
 
 
 class MarginSearchCV(BaseSearchCV):

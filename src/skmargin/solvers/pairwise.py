@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -16,7 +17,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from skmargin._core.threads import blas_threads, on_threads
+from skmargin._core.tasks import run
+from skmargin._core.threads import blas_threads
 
 METHODS = ("fuzzy_pairwise", "ovo", "ovr")
 MANY_ROWS = 1000  # of a square matrix, from which several BLAS threads gain; on smaller ones they wait for each other
@@ -81,9 +83,15 @@ def over_threads(work: Callable[..., Any], items: Iterable[Any], n_jobs: int | N
 
     A single thread leaves BLAS its own where the largest item has many rows.
     """
-    count = effective_n_jobs(n_jobs)
+    items, count = list(items), effective_n_jobs(n_jobs)
+    results: list[Any] = [None] * len(items)
+
+    def task(place: int) -> None:
+        results[place] = work(items[place])
+
     with blas_threads(1) if count > 1 or n_rows < MANY_ROWS else nullcontext():
-        return on_threads(work, items, count)
+        run([partial(task, place) for place in range(len(items))], count, deaf=n_rows >= MANY_ROWS)
+    return results
 
 
 def most_rows(pairs: Iterable[Duel]) -> int:

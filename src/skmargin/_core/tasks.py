@@ -1,7 +1,8 @@
-"""Tasks on threads that Ctrl-C stops.
+"""Long tasks on threads that Ctrl-C stops.
 
 Threads share every array.  Signals reach the main thread only, so the workers are stopped by an exception that is sent
-to them: it is raised at their next line of Python, and loops of the core pass such a line every 50 ms.
+to them: it is raised at their next line of Python, and loops of the core pass such a line every 50 ms.  A call of LAPACK
+passes none for as long as it takes: a single task that makes such calls runs on a thread as well, beside the main one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_limits
@@ -17,15 +19,19 @@ from threadpoolctl import threadpool_limits
 GRACE = 0.3  # seconds that stopped workers get; one inside a long call of LAPACK ends by itself, after that call
 
 
-def run(tasks: Iterable[Callable[[], None]], n_threads: int) -> None:
-    """Run all tasks; the first exception, or Ctrl-C, stops the others and is raised."""
+def run(tasks: Iterable[Callable[[], None]], n_threads: int, *, deaf: bool = False) -> None:
+    """Run all tasks; the first exception, or Ctrl-C, stops the others and is raised.
+
+    ``deaf`` tasks make calls during which no thread would hear of Ctrl-C.
+    """
     tasks = list(tasks)
-    if min(n_threads, len(tasks)) <= 1:
+    n_threads = min(n_threads, len(tasks))
+    if n_threads <= 1 and not (deaf and threading.current_thread() is threading.main_thread()):
         for task in tasks:
             task()
         return
     workers = _Workers()
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1) if n_threads > 1 else nullcontext():
         pool = ThreadPoolExecutor(n_threads, thread_name_prefix="skmargin")
         futures = {pool.submit(workers.call, task) for task in tasks}
         try:
