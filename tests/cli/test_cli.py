@@ -195,7 +195,8 @@ def test_libsvm_files_for_a_model_of_dense_rows(tmp_path, flowers):
 def test_class_vectors_that_do_not_fit_into_memory_are_refused(tmp_path):
     path = tmp_path / "wide.svm"
     path.write_text("".join(f"{i} 1:1 2147483646:{i}\n" for i in range(5000)))  # 5000 classes: 240 TiB
-    assert "Is the largest index right?" in run("fit", path, "--model", "odm", "--out", tmp_path / "m.skm", code=1).stderr
+    said = run("fit", path, "--model", "odm", "--out", tmp_path / "m.skm", code=1).stderr
+    assert "Is the largest index right?" in said
 
 
 def test_libsvm_files_stay_sparse_and_may_lack_features_and_classes(tmp_path):

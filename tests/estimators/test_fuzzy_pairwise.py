@@ -81,7 +81,7 @@ def test_weights_and_metadata_routing():
     model = FuzzyPairwiseClassifier(svc).fit(IRIS, SPECIES, sample_weight=weight)
     repeated = FuzzyPairwiseClassifier(svc).fit(np.repeat(IRIS, weight, axis=0), np.repeat(SPECIES, weight))
     assert_allclose(model.decision_function(IRIS), repeated.decision_function(IRIS), atol=2e-2)
-    weight[SPECIES == SPECIES[0]] = 0
+    weight[SPECIES[0] == SPECIES] = 0
     fewer = FuzzyPairwiseClassifier(svc).fit(IRIS, SPECIES, sample_weight=weight)
     without = FuzzyPairwiseClassifier(svc).fit(IRIS[weight > 0], SPECIES[weight > 0], sample_weight=weight[weight > 0])
     assert SPECIES[0] not in fewer.classes_

@@ -1,8 +1,9 @@
 """Long tasks on threads that Ctrl-C stops.
 
 Threads share every array.  Signals reach the main thread only, so the workers are stopped by an exception that is sent
-to them: it is raised at their next line of Python, and loops of the core pass such a line every 50 ms.  A call of LAPACK
-passes none for as long as it takes: a single task that makes such calls runs on a thread as well, beside the main one.
+to them: it is raised at their next line of Python, and loops of the core pass such a line every 50 ms.  A call of
+LAPACK passes none for as long as it takes: a single task that makes such calls runs on a thread as well, beside the
+main one.
 """
 
 from __future__ import annotations
