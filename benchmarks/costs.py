@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 from benchmarks.data import Data
-from benchmarks.measure import timed
+from benchmarks.measure import pinned, timed
 from benchmarks.solvers import Ours
 
 
+@pinned(1)
 def intercept(data: Data, ours: Ours, C: float, tol: float, repeat: int) -> dict[str, Any]:
     """Seconds of a certified fit without and with the un-penalised intercept."""
     seconds: dict[bool, list[float]] = {False: [], True: []}
@@ -21,6 +22,7 @@ def intercept(data: Data, ours: Ours, C: float, tol: float, repeat: int) -> dict
     return _row(data, C, tol, "without", statistics.median(seconds[False]), "with", statistics.median(seconds[True]))
 
 
+@pinned(1)
 def predict(data: Data, ours: Ours, C: float, tol: float, repeat: int) -> dict[str, Any]:
     """Seconds of ``predict`` and of the matrix product in it."""
     model = ours.make(C, tol, 1).fit(data.X, data.y)

@@ -12,7 +12,7 @@ from typing import Any
 from sklearn.svm import SVC
 
 from benchmarks.data import Data, load
-from benchmarks.measure import memory, reset_peak_memory, timed
+from benchmarks.measure import memory, pinned, reset_peak_memory, timed
 
 
 def make(solver: str, loss: str, kernel: str, C: float, tol: float) -> Any:
@@ -49,8 +49,8 @@ def compare(
     fits: dict[str, list[float]] = {name: [] for name in names}
     predictions: dict[str, list[float]] = {name: [] for name in names}
     accuracy = {}
-    for _ in range(repeat):
-        for name in names:
+    with pinned(1):
+        for name in repeat * names:
             model = make(name, loss, kernel, C, tol)
             fits[name].append(timed(partial(model.fit, data.X, data.y), 1)[1])
             predicted, seconds = timed(partial(model.predict, data.X_test), 1)

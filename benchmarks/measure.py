@@ -32,14 +32,17 @@ def pinned(threads: int) -> Iterator[None]:
 
 
 def timed(work: Callable[[], T], threads: int) -> tuple[T, float]:
-    """Result and seconds: CPU time for one thread (blind to other programs), wall time for more."""
+    """Result and seconds: CPU time for one thread (blind to other programs), wall time for more.
+
+    To be called in `pinned`.  What that does, and a garbage collection, would leave nothing of a small problem in the
+    cache.
+    """
     clock = time.process_time if threads == 1 else time.perf_counter
-    gc.disable()  # instead of a whole collection before, which leaves nothing of a small problem in the cache
+    gc.disable()
     try:
-        with pinned(threads):
-            start = clock()
-            result = work()
-            return result, clock() - start
+        start = clock()
+        result = work()
+        return result, clock() - start
     finally:
         gc.enable()
 

@@ -22,7 +22,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.data import Data, load
-from benchmarks.measure import timed
+from benchmarks.measure import pinned, timed
 from skmargin import ODMClassifier
 
 LINEAR = ["usps", "satimage", "isolet", "sector", "mnist", "dna", "covtype-20k"]
@@ -45,6 +45,7 @@ def best_C(estimator: Any, data: Data, grid: list[float]) -> float:
     return float(search.best_params_["C"])
 
 
+@pinned(1)
 def race(data: Data, machines: dict[str, Any], repeat: int) -> dict[str, tuple[float, float]]:
     """Median seconds of a fit and test accuracy; the machines take turns."""
     seconds: dict[str, list[float]] = {name: [] for name in machines}

@@ -84,6 +84,26 @@ nb::tuple to_csr(Matrix<T> X, int64_t stored) {
                           to_numpy(std::move(start), {n + 1}));
 }
 
+// The mean of dense rows and the mean of their squares, in double precision.
+template <class T>
+nb::tuple moments(Matrix<T> X) {
+    const size_t n = X.shape(0), d = X.shape(1);
+    std::vector<double> mean(d, 0.0);
+    double square = 0;
+    {
+        nb::gil_scoped_release unlocked;
+        Poll poll(ask_python);
+        for (size_t i = 0; i < n; ++i) {
+            const T* x = X.data() + i * d;
+            for (size_t j = 0; j < d; ++j) mean[j] += x[j];
+            square += summed(static_cast<int64_t>(d), [=](int64_t j) { return static_cast<double>(x[j]) * x[j]; });
+            poll.work(3.0 * static_cast<double>(d));
+        }
+        for (double& m : mean) m /= static_cast<double>(n);
+    }
+    return nb::make_tuple(to_numpy(std::move(mean), {d}), square / static_cast<double>(n));
+}
+
 }  // namespace
 
 void bind_linear(nb::module_& m) {
@@ -94,6 +114,8 @@ void bind_linear(nb::module_& m) {
     m.def("csr_blocks", &csr<double, int32_t>);
     m.def("csr_blocks", &csr<float, int64_t>);
     m.def("csr_blocks", &csr<double, int64_t>);
+    m.def("moments", &moments<float>, nb::arg("X").noconvert());
+    m.def("moments", &moments<double>, nb::arg("X").noconvert());
     m.def("to_csr", &to_csr<float>, nb::arg("X").noconvert(), nb::arg("stored"));
     m.def("to_csr", &to_csr<double>, nb::arg("X").noconvert(), nb::arg("stored"));
 }

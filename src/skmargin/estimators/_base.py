@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, check_random_state, compute_class_weight
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, make_constraint
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -104,6 +104,18 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     @cache
     def _get_param_names(cls) -> list[str]:  # reads the signature anew for each fit otherwise
         return super()._get_param_names()
+
+    @classmethod
+    @cache
+    def _constraints(cls) -> dict[str, list[Any]]:  # made anew for each fit otherwise
+        given = cls._parameter_constraints.items()
+        return {name: [make_constraint(c) for c in some] for name, some in given if some != "no_validation"}
+
+    def _validate_params(self) -> None:
+        constraints = self._constraints()
+        for name, value in self.get_params(deep=False).items():
+            if name in constraints and not any(c.is_satisfied_by(value) for c in constraints[name]):
+                super()._validate_params()  # knows how to say it
 
     def _is_exact(self) -> bool:
         """Whether a fit ends at the same solution, to its tolerance, from every start."""

@@ -88,10 +88,11 @@ def solve_linear(
     n, k = len(y), n_classes
     X = _suitable_rows(X)
     threads = thread_count(n_jobs) if _stored(X) * k >= SHARED else 1
-    mean = mean_row(X)
-    strength = float(cap.mean()) * spread(X, mean)
+    mean, square = moments(X)
+    typical = float(np.add.reduce(cap)) / n
+    strength = typical * spread(mean, square)
     if not fit_intercept and not direction_apart(X.shape[1], strength):
-        strength += float(cap.mean()) * _square(mean)
+        strength = typical * square
         mean = np.zeros_like(mean)
     tiny = n * X.shape[1] * k <= TINY
     goal = min(tol, ROUNDING) if tiny else tol
@@ -192,10 +193,17 @@ def block_flops(n: int, d: int, k: int, strength: float) -> float:
     return 15 * strength**0.66 * 2 * n * k * (d + 128) if n >= 10 * k * d else 0.0
 
 
+def moments(X: Any) -> tuple[np.ndarray, float]:
+    """The mean of the rows, and of their squares, in double precision."""
+    if not sparse.issparse(X):
+        return _ext.moments(np.ascontiguousarray(X))
+    return mean_row(X), _square(X.data) / X.shape[0]
+
+
 def mean_row(X: Any) -> np.ndarray:
     """The mean of the rows in double precision; SciPy's would copy sparse rows."""
     if not sparse.issparse(X):
-        return X.mean(axis=0, dtype=np.float64)
+        return moments(X)[0]
     n, d = X.shape
     chunk = max(d, 1 << 13)
     parts = (slice(at, min(at + chunk, X.nnz)) for at in range(0, X.nnz, chunk))
@@ -207,9 +215,9 @@ def direction_apart(d: int, strength: float) -> bool:
     return d >= MANY_FEATURES and strength >= WEAK
 
 
-def spread(X: Any, mean: np.ndarray) -> float:
+def spread(mean: np.ndarray, square: float) -> float:
     """Mean squared distance of a row from the mean."""
-    return max(0.0, _square(X.data if sparse.issparse(X) else X.ravel()) / X.shape[0] - _square(mean))
+    return max(0.0, square - _square(mean))
 
 
 def _square(numbers: np.ndarray) -> float:

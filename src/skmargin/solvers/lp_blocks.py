@@ -40,7 +40,7 @@ from .dual_blocks import (
     _stages,
     _suitable_rows,
     direction_apart,
-    mean_row,
+    moments,
     relative_gap,
     solve_linear,
     spread,
@@ -80,8 +80,8 @@ def solve_lp(
             tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs, verbose=verbose,
         )  # fmt: skip
     X = _suitable_rows(X)
-    centre = mean_row(X)
-    apart = fit_intercept or direction_apart(X.shape[1], cap.mean() * spread(X, centre))
+    centre, square = moments(X)
+    apart = fit_intercept or direction_apart(X.shape[1], cap.mean() * spread(centre, square))
     mean = centre if apart else None
     solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
     if X.shape[0] * X.shape[1] * n_classes <= TINY:
