@@ -228,10 +228,13 @@ class BlockAscent {
             poll.reached(running / primal, limits.tol);
             const int64_t since = passes_ - last_check;
             const bool small = running <= 0.7 * limits.goal(primal);
-            // A step of b raises the gap at first: not before a check that may end the run.
+            // A step of b raises the gap at first, one on the face takes as long as several passes: not before a check
+            // that may end the run.
             owed = since >= patience_ && running <= limits.goal(primal) && (small || running <= 0.1 * block_gap_);
-            if (!owed) move_multipliers(gap);
-            between();
+            if (!owed) {
+                move_multipliers(gap);
+                between();
+            }
             const double spent = work_ - work_checked_;
             // A check is due where it may end the run, and for new lists once the old ones have paid for them.
             if (owed || multipliers_.stale() || since >= 200 || (spent > 4 * check_work_ && spent > work_checked_) ||
