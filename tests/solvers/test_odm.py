@@ -8,7 +8,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skmargin._core import _ext
 from skmargin.kernels._rows import KernelRows
-from skmargin.solvers.odm import NO_RIVALS, Machine
+from skmargin.solvers.kernel_blocks import coefficients
+from skmargin.solvers.odm import NO_RIVALS, Effort, Machine, majorize_minimize
 from skmargin.solvers.odm_kernel import KernelInner
 from skmargin.solvers.odm_linear import LinearInner, NewtonInner
 from skmargin.solvers.odm_smooth import smoothed
@@ -142,6 +143,57 @@ def test_kernel_inner_optimum_is_that_of_cvxpy(intercept, C):
     inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, 0)
     inner = solved(inner, 0.5, rivals, 1e-8, 0, 0, 10_000)
     assert inner.objective == pytest.approx(inner_optimum(factor, machine, 0.5, rivals), rel=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_newton_gear_of_a_kernel_has_the_objective_of_its_duals(intercept, mu):
+    X, y = toy(30, 4, 4, seed=3)
+    rivals = some_rivals(X, y, 4) if mu > 0 else NO_RIVALS
+    machine = Machine(y, np.full(30, 1e5), 4, mu, 0.9, intercept)
+    inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, 0)
+    assert not inner.solve(mu, rivals, 1e-3, 0, 0, 10)
+    inner = inner.next_gear()
+    assert inner.solve(mu, rivals, 1e-3, 0, 0, 10_000)
+    state = inner.point().state
+    c, K = coefficients(state.alpha, y), rbf_kernel(X, gamma=0.3)
+    F = K @ c + state.b
+    i = np.arange(30)
+    high = np.maximum(0, F[i, y] - F[i, rivals] - 1.9) if mu > 0 else 0.0
+    value = 0.5 * np.vdot(c, K @ c) + Machine(y, machine.cap, 4, 0.0, 0.9).loss(F) + 1e5 * mu * np.sum(high**2)
+    assert inner.objective == pytest.approx(value, rel=1e-6)
+    assert 0 <= inner.gap <= 1e-3 * inner.objective
+
+
+class Spoilt:
+    """A gear that ends at the scores it is given."""
+
+    def __init__(self, scores, next_gear=None):
+        self.scores, self.next_gear, self.half_norm, self.n_iter = scores, lambda: next_gear, 0.0, 1
+        self.objective, self.gap = np.inf, np.inf
+
+    def solve(self, *problem):
+        return False
+
+    def point(self):
+        return self.scores[0, 0]
+
+    def zero(self):
+        return 0.0
+
+
+@pytest.mark.parametrize(("first", "second", "best"), [(0.5, -9.0, 0.5), (-9.0, 0.5, 0.5), (-9.0, -8.0, 0.0)])
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_the_best_end_of_all_gears_is_kept(first, second, best, mu):
+    """Two classes, one sample of each, both with the same margin; zero is better than a negative one."""
+    machine = Machine(np.array([0, 1], np.int32), np.ones(2), 2, mu, 0.1)
+    ends = [v * np.array([[1.0, 0.0], [0.0, 1.0]]) for v in (first, second)]
+    gear = Spoilt(ends[0], Spoilt(ends[1]))
+    end = majorize_minimize(machine, gear, Effort(1e-3, 100, 5, 1, 0))
+    assert end.point == best
+    assert end.objective == min(machine.zero_loss, *(machine.loss(F) for F in ends))
+    assert not end.converged
+    assert end.stuck
 
 
 def test_inexact_solve_stops_early_and_majorises():

@@ -30,6 +30,7 @@ struct Task {
     std::optional<Lists> state;
     std::optional<Vector<double>> b;
     uint64_t seed;
+    bool of_duals = false;
 };
 
 // `make(cap)` is the loss that reads these weights.
@@ -58,7 +59,7 @@ nb::dict solve(const Task& task, Make make) {
         }
         if (task.b) std::copy_n(task.b->data(), k, b.begin());
         const bool converged = newton.solve(task.state.has_value(), b.data(), task.tol, task.max_newton, task.seed,
-                                            task.share, task.reference);
+                                            task.share, task.reference, task.of_duals);
         newton.publish(W.data(), b.data());
         for (int64_t i = 0; i < n; ++i) {
             for (int32_t j = 0; j < m; ++j)
@@ -118,9 +119,10 @@ nb::dict newton(Matrix<double> X, Vector<int32_t> y, Vector<double> cap, int32_t
 nb::dict newton_band(Matrix<double> X, Vector<int32_t> y, Vector<double> cap, int32_t n_classes, double mu,
                      double theta, Vector<int32_t> rival, bool fit_intercept, double tol, double share,
                      double reference, int64_t max_newton, std::optional<Lists> state, std::optional<Vector<double>> b,
-                     uint64_t seed) {
-    const Task task{X,     y,         cap,        n_classes,        fit_intercept, tol,
-                    share, reference, max_newton, std::move(state), std::move(b),  seed};
+                     uint64_t seed, bool of_duals) {
+    const Task task{X,       y,         cap,        n_classes,        fit_intercept, tol,
+                    share,   reference, max_newton, std::move(state), std::move(b),  seed,
+                    of_duals};
     check(task);
     check_rivals(mu, rival, y, n_classes);
     return solve(task, [&](double* cap) { return BandLoss(cap, mu, theta, rival.data(), y.data()); });
@@ -139,5 +141,6 @@ void bind_newton(nb::module_& m) {
           nb::arg("b").none(), nb::arg("seed"));
     m.def("newton_band", &newton_band, nb::arg("X"), nb::arg("y"), nb::arg("cap"), nb::arg("n_classes"), nb::arg("mu"),
           nb::arg("theta"), nb::arg("rival"), nb::arg("fit_intercept"), nb::arg("tol"), nb::arg("share"),
-          nb::arg("reference"), nb::arg("max_newton"), nb::arg("state").none(), nb::arg("b").none(), nb::arg("seed"));
+          nb::arg("reference"), nb::arg("max_newton"), nb::arg("state").none(), nb::arg("b").none(), nb::arg("seed"),
+          nb::arg("of_duals"));
 }

@@ -15,14 +15,17 @@
 // Ladder    where the duals have bounds C is reached from a small C in factors of at most ten; duals stay feasible when
 //           scaled with the caps.
 // Stop      every a is feasible, so P - D is a certificate at each outer step; with the free intercept the duals
-//           are first made a circulation (balance.hpp).
+//           are first made a circulation (balance.hpp).  A machine that is published by its duals (`of_duals`: kernels)
+//           has P at W = X'c instead, which every remainder of the gradient makes larger.
 //
 // The intercept is the weight of one more feature, of constant value sqrt(t), t = median ||x - mean||^2: alike in size.
-// Features are centred then, which changes nothing but the conditioning.
+// Features are centred then, which changes nothing but the conditioning.  Features that cannot move a score by a
+// margin, or are constant but for rounding, say nothing about b: t is at least the inverse of the mean cap.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "balance.hpp"
@@ -53,10 +56,33 @@ class Newton {
     std::vector<double>& duals() { return a_; }
 
     // `warm`: duals() and b hold a starting point.  Returns whether gap <= tol objective was reached, or the gap that a
-    // majoriser of `reference` needs (linear_blocks.hpp); `max_steps` is exceeded by at most one step for each rung of
-    // the ladder.
+    // majoriser of `reference` needs (linear_blocks.hpp); if not, the point of the lowest objective is kept.
+    // `max_steps` is exceeded by at most one step for each rung of the ladder.
     bool solve(bool warm, const double* b, double tol, int64_t max_steps, uint64_t seed, double share = 0,
-               double reference = 0) {
+               double reference = 0, bool of_duals = false) {
+        of_duals_ = of_duals;
+        const bool done = climb(warm, b, tol, max_steps, seed, share, reference);
+        if (of_duals_) W_ = point_, a_ = feasible();
+        return done;
+    }
+
+    // f = W x + b for the features as given.
+    void publish(double* W, double* b) const {
+        for (int32_t l = 0; l < k_; ++l) {
+            const double* w = &W_[l * D_];
+            std::copy(w, w + d_, W + l * d_);
+            b[l] = 0;
+            if (!intercept_) continue;
+            b[l] = w[d_] * constant_;
+            for (int64_t j = 0; j < d_; ++j) b[l] -= w[j] * mean_[j];
+        }
+    }
+
+  private:
+    static constexpr double ladder_start = 10;  // C0 times the median curvature
+
+    bool climb(bool warm, const double* b, double tol, int64_t max_steps, uint64_t seed, double share,
+               double reference) {
         max_steps_ = max_steps;
         share_ = share;
         reference_ = reference;
@@ -90,21 +116,6 @@ class Newton {
         return done;
     }
 
-    // f = W x + b for the features as given.
-    void publish(double* W, double* b) const {
-        for (int32_t l = 0; l < k_; ++l) {
-            const double* w = &W_[l * D_];
-            std::copy(w, w + d_, W + l * d_);
-            b[l] = 0;
-            if (!intercept_) continue;
-            b[l] = w[d_] * constant_;
-            for (int64_t j = 0; j < d_; ++j) b[l] -= w[j] * mean_[j];
-        }
-    }
-
-  private:
-    static constexpr double ladder_start = 10;  // C0 times the median curvature
-
     void copy(const double* X) {
         if (intercept_) {
             for (int64_t i = 0; i < n_; ++i)
@@ -126,7 +137,8 @@ class Newton {
         }
         for (double& s : rho_) s = curvature_ > 0 ? std::max(1.0, s / curvature_) : 1.0;
         if (!intercept_) return;
-        constant_ = curvature_ > 0 ? std::sqrt(curvature_) : 1.0;
+        const double room = std::accumulate(cap_, cap_ + n_, 0.0);
+        constant_ = std::sqrt(std::max(curvature_, static_cast<double>(n_) / room));
         for (int64_t i = 0; i < n_; ++i) X_[i * D_ + d_] = constant_;
     }
 
@@ -230,11 +242,12 @@ class Newton {
         change_.clear();
     }
     // V_ = X'c from a_ alone.
-    void refresh() {
+    void refresh() { gather_duals(a_, V_); }
+    void gather_duals(const std::vector<double>& a, std::vector<double>& V) {
         buffer_.assign(n_ * k_, 0.0);
-        for (int64_t i = 0; i < n_; ++i) add_coefficients(i, &a_[i * m_], 1, &buffer_[i * k_]);
-        std::fill(V_.begin(), V_.end(), 0.0);
-        gather(X_.data(), n_, buffer_.data(), V_.data());
+        for (int64_t i = 0; i < n_; ++i) add_coefficients(i, &a[i * m_], 1, &buffer_[i * k_]);
+        V.assign(k_ * D_, 0.0);
+        gather(X_.data(), n_, buffer_.data(), V.data());
     }
     double penalty() const {
         double s = 0;
@@ -246,7 +259,8 @@ class Newton {
     }
     static double square(double v) { return v * v; }
     // The gap that is small enough.
-    double goal(double tol) const { return std::max(tol * objective, share_ * (reference_ - objective)); }
+    double goal(double tol) const { return goal(tol, objective); }
+    double goal(double tol, double P) const { return std::max(tol * P, share_ * (reference_ - P)); }
     double half_norm(const double* V) const {  // of the penalised part
         double s = 0;
         for (int32_t l = 0; l < k_; ++l)
@@ -264,36 +278,44 @@ class Newton {
         scores(X_.data(), n_, W_, F_.data());
     }
 
-    // P at the scores F_, D at a_.
+    // P at W_, whose scores are F_, or at `point_`; D at feasible().
     void certify() {
-        double *d = &room_[0], primal = half_norm(W_.data()), dual = 0;
+        if (intercept_) balance_duals();
+        const std::vector<double>& a = feasible();
+        double dual = -half_norm(intercept_ ? balanced_V_.data() : V_.data());
+        for (int64_t i = 0; i < n_; ++i) dual += loss_.dual(i, &a[i * m_], m_);
+        objective = here_ = primal(W_, F_);
+        gap = gap_here_ = objective - dual;
+        if (!of_duals_) return;
+        point_ = intercept_ ? balanced_V_ : V_;
+        if (intercept_)
+            for (int32_t l = 0; l < k_; ++l) point_[l * D_ + d_] = W_[l * D_ + d_];
+        buffer_.resize(n_ * k_);
+        scores(X_.data(), n_, point_, buffer_.data());
+        objective = primal(point_, buffer_);
+        gap = objective - dual;
+    }
+    double primal(const std::vector<double>& W, const std::vector<double>& F) {
+        double *d = &room_[0], sum = half_norm(W.data());
         for (int64_t i = 0; i < n_; ++i) {
-            differences(i, &F_[i * k_], d);
-            primal += loss_.value(i, d, m_);
-            dual += loss_.dual(i, &a_[i * m_], m_);
+            differences(i, &F[i * k_], d);
+            sum += loss_.value(i, d, m_);
         }
         poll_.work(4.0 * n_ * k_);
-        dual = intercept_ ? balanced_dual() : dual - half_norm(V_.data());
-        objective = primal;
-        gap = primal - dual;
+        return sum;
     }
-    double balanced_dual() {
-        std::vector<double> balanced = a_, V(k_ * D_, 0.0);
+    // Duals that satisfy all constraints.
+    const std::vector<double>& feasible() const { return intercept_ ? balanced_ : a_; }
+    void balance_duals() {
+        balanced_ = a_;
         std::vector<int32_t> rivals(m_);
         const auto with = [&](int64_t i, auto visit) {
             for (int32_t j = 0; j < m_; ++j) rivals[j] = rival(i, j);
-            visit(y_[i], rivals.data(), &balanced[i * m_], m_);
+            visit(y_[i], rivals.data(), &balanced_[i * m_], m_);
         };
         balance(k_, n_, loss_, with,
                 [&](int64_t i, int32_t j) { return 1 - F_[i * k_ + y_[i]] + F_[i * k_ + rival(i, j)]; });
-        double linear = 0;
-        buffer_.assign(n_ * k_, 0.0);
-        for (int64_t i = 0; i < n_; ++i) {
-            linear += loss_.dual(i, &balanced[i * m_], m_);
-            add_coefficients(i, &balanced[i * m_], 1, &buffer_[i * k_]);
-        }
-        gather(X_.data(), n_, buffer_.data(), V.data());
-        return linear - half_norm(V.data());
+        gather_duals(balanced_, balanced_V_);
     }
 
     // ---- start ----
@@ -348,9 +370,10 @@ class Newton {
         double move = 1, wider = 1;
         int since_centre = 0;
         int64_t last_gain = steps;
-        double best = infinity;
-        best_W_.clear();
+        double best = infinity, best_here = infinity;
         bool centred = false;
+        care_ = 1;
+        remember_zero();
         for (;;) {
             if (!centred) {
                 abar_ = a_;
@@ -385,17 +408,24 @@ class Newton {
                 certify();
                 if (gap <= goal(tol)) return true;
             }
+            const bool close = gap_here_ <= goal(tol, here_);  // but `point_` is not
+            if (close) care_ = std::max(1e-6, 0.1 * care_);
+            remember();
             // Where the gap does not fall any more rounding is all that is left.
-            if (gap <= 0.7 * best) {
-                best = gap;
+            if (gap <= 0.7 * best || (!close && gap_here_ <= 0.7 * best_here)) {
+                best = std::min(best, gap);
+                best_here = std::min(best_here, gap_here_);
                 last_gain = steps;
-                if (gap <= 1e-6 * objective) best_W_ = W_, best_a_ = a_;
             }
-            if (steps >= max_steps_ || steps > last_gain + (gap <= 1e-9 * objective ? 10 : 300)) {
-                if (!best_W_.empty()) restore();
-                return false;
+            const int patience = gap <= 1e-9 * objective ? 10 : gap_here_ <= 1e-9 * here_ ? 50 : 300;
+            if (steps >= max_steps_ || steps > last_gain + patience) {
+                restore();
+                return gap <= goal(tol);
             }
-            if (finished) {
+            if (finished && close) {  // rounding of the scores is 1/sigma as large in the duals
+                sigma_ = std::min(sigma, 10 * sigma_);
+                centred = false;
+            } else if (finished) {
                 sigma_ *= since_centre <= 5 ? 0.09 : since_centre <= 14 ? 0.3 : since_centre <= 25 ? 0.55 : 1.0;
                 centred = false;
             } else if (since_centre >= 40) {  // from kink to kink: a smoother problem with the duals found so far
@@ -405,13 +435,29 @@ class Newton {
         }
     }
 
-    // Back to the best point: beyond it rounding made the gap larger again.
+    // The lowest objective and the highest bound so far, which need not belong to one point; zero is known beforehand.
+    void remember_zero() {
+        best_W_.assign(k_ * D_, 0.0);
+        best_a_.assign(n_ * m_, 0.0);
+        buffer_.assign(n_ * k_, 0.0);
+        lowest_ = primal(best_W_, buffer_);
+        bound_ = 0;
+    }
+    void remember() {
+        bound_ = std::max(bound_, objective - gap);
+        if (!(objective < lowest_)) return;
+        lowest_ = objective;
+        best_W_ = of_duals_ ? point_ : W_;
+        best_a_ = of_duals_ ? feasible() : a_;
+    }
+    // Back to the best point: the way beyond it was spoilt by rounding, or not yet done.
     void restore() {
         W_.swap(best_W_);
         a_.swap(best_a_);
         refresh();
         scores(X_.data(), n_, W_, F_.data());
         certify();
+        gap = std::min(gap, objective - bound_);
     }
 
     double mean_move() const {
@@ -458,7 +504,7 @@ class Newton {
                 double reach = sigma_ * far;
                 if (intercept_)
                     for (int32_t l = 0; l < k_; ++l) reach += penalty_[d_] * square(W_[l * D_ + d_] - centre_[l]);
-                finished = inner_gap <= std::max(0.1 * reach, 0.05 * goal(tol));
+                finished = inner_gap <= care_ * std::max(0.1 * reach, 0.05 * goal(tol, here_));
                 if (finished || done >= 20 || steps + done >= max_steps_) return done;
             }
             system_.clear();
@@ -591,8 +637,12 @@ class Newton {
     std::vector<double> F_, a_, abar_, previous_;  // n x k, n x (k - 1)
     std::vector<int64_t> working_, changed_;
     std::vector<double> change_, buffer_, Xw_, Fw_, dF_, old_, leeway_, reach_;
+    std::vector<double> balanced_, balanced_V_, point_;  // of the last certificate
     std::vector<double> room_, best_W_, best_a_, rho_;
     double curvature_ = 0, constant_ = 1, sigma_ = 1, far_ = 0, share_ = 0, reference_ = 0;
+    double lowest_ = infinity, bound_ = 0, here_ = 0, gap_here_ = 0;  // here_: P at W_
+    double care_ = 1;  // how well the inner problems are solved: better where P at the duals alone is too large
+    bool of_duals_ = false;
     int64_t max_steps_ = 0;
 };
 

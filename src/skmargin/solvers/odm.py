@@ -16,7 +16,8 @@ with equality where r_i is the closest rival.  So::
             W = argmin of Q from the last duals, until Q - D <= max(RHO (T_old - D), FLOOR tol Q)
             stop if T_old - D <= tol T_old      (the old W minimises its own majoriser)
 
-T never rises: T(W) <= Q(W) <= T_old by the inner stopping test; a step that rounding spoils is not taken.
+T never rises: T(W) <= Q(W) <= T_old by the inner stopping test; a step that rounding spoils is not taken.  Of all ends
+of a gear the best is kept, and zero, where every rival ties and T = Q, is better than an end above it.
 Duals (_core/band_loss.hpp): alpha_il >= 0, but of any sign for the fixed rival.  Where a rival is replaced its negative
 dual goes over to the new one, which is feasible.
 
@@ -63,13 +64,26 @@ class Machine:
         F[np.arange(len(F)), self.y] = -np.inf
         return F.argmax(axis=1).astype(np.int32)
 
-    def loss(self, F: np.ndarray, rivals: np.ndarray | None = None) -> float:
-        """Sum of the true losses under the scores ``F`` (n, k), or of those with ``rivals`` fixed in the upper part."""
+    @property
+    def zero_loss(self) -> float:
+        """Sum of the losses where all scores are zero."""
+        return float(self.cap.sum()) * (1 - self.theta) ** 2
+
+    def loss(self, F: np.ndarray, closest: np.ndarray | None = None) -> float:
+        """Sum of the losses under the scores ``F`` (n, k); ``closest``: their `rivals`, if known."""
         i = np.arange(len(F))
-        own, closest = F[i, self.y].astype(np.float64), self.rivals(F)
-        low = np.maximum(0, 1 - self.theta - own + F[i, closest])
-        high = np.maximum(0, own - F[i, closest if rivals is None else rivals] - 1 - self.theta)
+        margin = F[i, self.y].astype(np.float64) - F[i, self.rivals(F) if closest is None else closest]
+        low, high = np.maximum(0, 1 - self.theta - margin), np.maximum(0, margin - 1 - self.theta)
         return float(self.cap @ (low * low + self.mu * high * high))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point, its true objective, and the closest rival of each sample there."""
+
+    objective: float
+    point: Any
+    closest: np.ndarray
 
 
 class Inner(Protocol):
@@ -89,6 +103,9 @@ class Inner(Protocol):
 
     def point(self) -> Any:
         """Where the last solve ended."""
+
+    def zero(self) -> Any:
+        """The point whose scores are all zero."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +129,7 @@ class Descent:
     excess: float  # what the last outer step could have gained at most, relative to T
     n_iter: int
     converged: bool
+    stuck: bool = False  # no limit of the effort ended it
 
     @property
     def objective(self) -> float:
@@ -126,64 +144,88 @@ class MajorizeMinimize:
         self.machine, self.inner, self.max_iter = machine, inner, max_iter
         self.objectives: list[float] = []
         self.gap = self.excess = np.inf
+        self.place: Place | None = None
+        self.bound = 0.0  # D of the last inner problem
+        self.out_of_steps = False
 
     def start(self, tol: float, warm: bool) -> None:
         """The solution with mu = 0, unless there is a point already."""
-        if self.machine.mu == 0 or not warm:
-            self._solve(0.0, NO_RIVALS, tol, 0.0, 0.0)
-            self.gap = relative_gap(self.inner.objective, self.inner.gap)
+        place = self._here() if warm else self.place
+        if self.machine.mu == 0 or place is None:
+            place, _ = self._solve(0.0, NO_RIVALS, tol, 0.0, 0.0, place)
         if self.machine.mu == 0:
             self.excess = self.gap
             self.objectives.clear()
-        self._accept(self._true_objective())
+        self._accept(place)
 
-    def _solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float) -> bool:
-        """Solve an inner problem; a gear that cannot hands over to the next."""
+    def _here(self) -> Place:
+        inner, closest = self.inner, self.machine.rivals(self.inner.scores)
+        return Place(inner.half_norm + self.machine.loss(inner.scores, closest), inner.point(), closest)
+
+    def _solve(
+        self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, best: Place | None = None
+    ) -> tuple[Place, bool]:
+        """Solve an inner problem; a gear that cannot hands over to the next.
+
+        Returned are the best of their ends and ``best``, a point that is known, and whether the gap was reached.
+        """
+        Q, self.bound = np.inf if best is None else best.objective, 0.0
         with part(0, 0):  # what an outer step could gain says how far the machine is
-            while not self.inner.solve(mu, rivals, tol, share, reference, self.max_iter):
-                gear = self.inner.next_gear() if self.inner.n_iter < self.max_iter else None
+            while True:
+                reached = self.inner.solve(mu, rivals, tol, share, reference, self.max_iter)
+                Q = min(Q, self.inner.objective)
+                self.bound = max(self.bound, self.inner.objective - self.inner.gap)
+                place = self._here()
+                if best is None or place.objective <= best.objective or np.isnan(best.objective):
+                    best = place
+                gear = None if reached or self.inner.n_iter >= self.max_iter else self.inner.next_gear()
                 if gear is None:
-                    return False
+                    break
                 self.inner = gear
-        return True
+        self.gap = relative_gap(Q, Q - self.bound)
+        return best, reached
 
-    def _true_objective(self) -> float:
-        return self.inner.half_norm + self.machine.loss(self.inner.scores)
-
-    def _accept(self, T: float) -> None:
-        self.objectives.append(T)
-        self.point, self.closest = self.inner.point(), self.machine.rivals(self.inner.scores)
+    def _accept(self, place: Place) -> None:
+        self.objectives.append(place.objective)
+        self.place = place
 
     def run(self, tol: float, max_outer: int, rivals: np.ndarray | None = None) -> None:
         """Outer steps until none can gain more than the share ``tol`` of T; ``rivals`` are those of the first step."""
         mu, floor = self.machine.mu, FLOOR * tol
+        if mu == 0:  # convex: `start` was all
+            return
         for _ in range(max_outer):
             T = self.objectives[-1]
             if self.inner.n_iter >= self.max_iter or self.excess <= tol:
                 return
             if rivals is not None:  # they do not majorise at the old point
-                self._solve(mu, rivals, START_TOL, 0.0, 0.0)
+                place, _ = self._solve(mu, rivals, START_TOL, 0.0, 0.0)
                 rivals = None
                 self.objectives.clear()
-                self._accept(self._true_objective())
+                self._accept(place)
                 continue
-            reached = self._solve(mu, self.closest, floor, RHO / (1 - RHO), T)
-            self.gap = relative_gap(self.inner.objective, self.inner.gap)
-            self.excess = relative_gap(T, T - self.inner.objective + self.inner.gap)
+            assert self.place is not None
+            place, reached = self._solve(mu, self.place.closest, floor, RHO / (1 - RHO), T, self.place)
+            self.excess = relative_gap(T, T - self.bound)
             tell_gap(self.excess, tol)
-            T_new = self._true_objective()
-            if T_new <= T:
-                self._accept(T_new)
-            if T_new >= T * (1 - ROUNDING):  # rounding, or the inner problem was not solved well enough
+            if place is not self.place:
+                self._accept(place)
+            if place.objective >= T * (1 - ROUNDING):  # rounding, or the inner problem was not solved well enough
                 if not reached or floor <= ROUNDING:
                     return
                 floor *= 0.1
+        self.out_of_steps = True
 
     def end(self, tol: float) -> Descent:
         """What was reached."""
-        return Descent(
-            self.point, np.array(self.objectives), self.gap, self.excess, self.inner.n_iter, bool(self.excess <= tol)
-        )
+        assert self.place is not None
+        zero = self.machine.zero_loss
+        if zero < self.place.objective < np.inf:
+            self.place, self.objectives[-1] = replace(self.place, objective=zero, point=self.inner.zero()), zero
+            self.gap = self.excess = relative_gap(zero, zero - self.bound)
+        n_iter, converged = self.inner.n_iter, bool(self.excess <= tol)
+        stuck = not (converged or self.out_of_steps or n_iter >= self.max_iter)
+        return Descent(self.place.point, np.array(self.objectives), self.gap, self.excess, n_iter, converged, stuck)
 
 
 def majorize_minimize(

@@ -8,12 +8,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from skmargin.kernels._rows import KernelRows
 
+from .dual_blocks import relative_gap
 from .kernel_blocks import KernelState, coefficients, solve_kernel
 from .kernel_factor import can_factor, factor
 from .odm import Descent, Effort, Machine, best_of
@@ -38,10 +40,10 @@ class KernelInner:
         self.rows, self.machine, self.seed, self.n_iter = rows, machine, seed, 0
         self.patience = PATIENCE if can_factor(rows) else None
         self.state: KernelState | None = None
+        self.ratio: Any = 1.0  # by which the weights have grown since
         if start is not None:
-            ratio = (machine.cap / start.cap)[:, None]
+            self.ratio = (machine.cap / start.cap)[:, None]
             self._set(start.state)
-            self.state = replace(start.state, alpha=ratio * start.state.alpha)
 
     def _set(self, state: KernelState) -> None:
         machine = self.machine
@@ -53,11 +55,12 @@ class KernelInner:
         """See `Inner`."""
         machine, state, moved = self.machine, self.state, None
         if state is not None:  # negative duals belong to the fixed rivals
-            alpha = np.maximum(0, state.alpha)
+            old = self.ratio * state.alpha
+            alpha = np.maximum(0, old)
             if len(rivals):
-                alpha[np.arange(len(rivals)), rivals] += np.minimum(0, state.alpha).sum(axis=1)
-                moved = np.flatnonzero((alpha != state.alpha).any(axis=1))
-            state = replace(state, alpha=alpha)
+                alpha[np.arange(len(rivals)), rivals] += np.minimum(0, old).sum(axis=1)
+                moved = np.flatnonzero((alpha != old).any(axis=1))
+            state, self.ratio = replace(state, alpha=alpha), 1.0
         last = max_iter if self.patience is None else min(max_iter, self.patience)
         state = solve_kernel(
             self.rows, machine.y, machine.cap, machine.n_classes, "band", mu=mu, theta=machine.theta, rivals=rivals,
@@ -88,54 +91,42 @@ class KernelInner:
         assert self.state is not None
         return KernelPoint(self.state, self.machine.y, self.machine.cap)
 
+    def zero(self) -> KernelPoint:
+        """See `Inner`."""
+        return kernel_zero(self.machine)
 
-class FactorInner:
-    """Newton steps on the rows of a factor."""
+
+class FactorInner(NewtonInner):
+    """Newton steps on the rows of a factor; the class vectors are those of the duals: only these can be published."""
+
+    of_duals = True
 
     def __init__(self, R: np.ndarray, machine: Machine, seed: int, start: KernelState) -> None:
         duals = sparse.csr_array(start.alpha)
         arrays = duals.indptr.astype(np.int64), duals.indices.astype(np.int32), duals.data
         W = coefficients(start.alpha, machine.y).T @ R
-        self.newton = NewtonInner(R, machine, seed, LinearPoint(W, start.b, arrays, start.b, machine.y, machine.cap))
-        self.machine = machine
+        super().__init__(R, machine, seed, LinearPoint(W, start.b, arrays, start.b, machine.y, machine.cap))
 
-    @property
-    def n_iter(self) -> int:
-        """Number of passes and steps."""
-        return self.newton.n_iter
-
-    @n_iter.setter
-    def n_iter(self, value: int) -> None:
-        self.newton.n_iter = value
-
-    def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
-        """See `Inner`; the class vectors are those of the duals, which is all that a kernel machine can publish."""
-        newton, machine = self.newton, self.machine
-        for care in 0.5 * 0.1 ** np.arange(7):
-            reached = newton.solve(mu, rivals, care * tol, care * share, reference, max_iter)
-            assert newton.duals is not None
-            first, rival, alpha = newton.duals
-            self.alpha = sparse.csr_array((alpha, rival, first), shape=newton.scores.shape).toarray()
-            W = coefficients(self.alpha, machine.y).T @ newton.X
-            self.without_b = newton.X @ W.T
-            self.scores, self.half_norm = self.without_b + newton.b, 0.5 * float(np.vdot(W, W))
-            self.objective = self.half_norm + replace(machine, mu=mu).loss(self.scores, rivals if mu > 0 else None)
-            self.gap = max(0.0, self.objective - newton.objective + newton.gap)
-            if self.gap <= max(tol * self.objective, share * (reference - self.objective)):
-                return True
-            if not reached:
-                break
-        return False
-
-    def next_gear(self) -> None:
-        """None: what Newton steps do not reach is beyond rounding."""
-
-    def point(self) -> KernelPoint:
+    def point(self) -> KernelPoint:  # type: ignore[override]
         """Where the last solve ended."""
+        assert self.duals is not None
+        first, rival, alpha = self.duals
         state = KernelState(
-            self.alpha, self.newton.b, self.objective, self.gap / self.objective, self.n_iter, self.without_b.T
-        )
+            sparse.csr_array((alpha, rival, first), shape=self.scores.shape).toarray(), self.b, self.objective,
+            relative_gap(self.objective, self.gap), self.n_iter, (self.scores - self.b).T,
+        )  # fmt: skip
         return KernelPoint(state, self.machine.y, self.machine.cap)
+
+    def zero(self) -> KernelPoint:  # type: ignore[override]
+        """See `Inner`."""
+        return kernel_zero(self.machine)
+
+
+def kernel_zero(machine: Machine) -> KernelPoint:
+    """Duals, intercepts and scores that are all zero."""
+    n, k = len(machine.y), machine.n_classes
+    state = KernelState(np.zeros((n, k)), np.zeros(k), machine.zero_loss, 1.0, 0, np.zeros((k, n)))
+    return KernelPoint(state, machine.y, machine.cap)
 
 
 def solve_kernel_machine(

@@ -101,9 +101,15 @@ class LinearInner:
         """Where the last solve ended."""
         return LinearPoint(self.W, self.b, self.duals, self.multipliers, self.machine.y, self.machine.cap)
 
+    def zero(self) -> LinearPoint:
+        """See `Inner`."""
+        return linear_zero(self.machine, self.X.shape[1])
+
 
 class NewtonInner:
     """Semismooth Newton steps on dense rows."""
+
+    of_duals = False  # whether the class vectors are those of the duals
 
     def __init__(self, X: Any, machine: Machine, seed: int = 0, start: LinearPoint | None = None) -> None:
         self.X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
@@ -127,7 +133,7 @@ class NewtonInner:
             out = _ext.newton_band(
                 self.X, machine.y, machine.cap, machine.n_classes, float(mu), float(machine.theta), rivals,
                 machine.fit_intercept, float(tol), float(share), float(reference), max(1, max_iter - self.n_iter),
-                duals, self.b, self.seed,
+                duals, self.b, self.seed, self.of_duals,
             )  # fmt: skip
         self.duals = out["indptr"], out["classes"], out["alpha"]
         self.objective, self.gap = out["objective"], max(0.0, out["gap"])
@@ -143,6 +149,16 @@ class NewtonInner:
         assert self.duals is not None
         multipliers = self.b + self.W @ self.X.mean(axis=0) if self.machine.fit_intercept else self.b
         return LinearPoint(self.W, self.b, self.duals, multipliers, self.machine.y, self.machine.cap)
+
+    def zero(self) -> LinearPoint:
+        """See `Inner`."""
+        return linear_zero(self.machine, self.X.shape[1])
+
+
+def linear_zero(machine: Machine, d: int) -> LinearPoint:
+    """Class vectors, intercepts and duals that are all zero."""
+    b = np.zeros(machine.n_classes)
+    return LinearPoint(np.zeros((len(b), d)), b, no_duals(len(machine.y)), b, machine.y, machine.cap)
 
 
 def no_duals(n: int) -> Duals:
