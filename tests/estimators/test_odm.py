@@ -276,6 +276,59 @@ def test_edges(solver):
     assert np.all(nothing.coef_ == 0)
 
 
+@pytest.mark.parametrize("solver", ["auto", "mm", "newton"])
+@pytest.mark.parametrize("constant", [1.0, 0.1, -7.3, 1e3])
+def test_constant_features_say_nothing(solver, constant):
+    """Rounding of the mean of 30 equal numbers is no feature."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf = ODMClassifier(C=2, mu=0, theta=0.5, solver=solver).fit(np.full((30, 1), constant), np.arange(30) % 7)
+    assert clf.objective_ <= 2 * (1 + 1e-12)
+    assert clf.dual_gap_ <= clf.tol
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_constant_kernel_says_nothing(mu):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf = ODMClassifier(C=2e4, mu=mu, theta=0.9, kernel="poly", coef0=1.0)
+        clf.fit(np.zeros((63, 1)), np.arange(63) % 4)
+    assert clf.objective_ <= 2e4 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("settings", [{"solver": "mm"}, {"solver": "newton"}, {"kernel": "poly", "coef0": 1.0}])
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+@pytest.mark.parametrize("max_iter", [1, 2, 5, 20])
+def test_never_worse_than_nothing(settings, mu, max_iter):
+    X, y = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30) % 7
+    clf = ODMClassifier(C=1e3, theta=0.9, mu=mu, max_iter=max_iter, random_state=0, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf.fit(X, y)
+    assert clf.objective_ <= 1e3 * (1 + 1e-12)
+    F = clf.decision_function(X)
+    if "kernel" in settings:
+        half_norm = 0.5 * np.vdot(clf.dual_coef_, (F - clf.intercept_)[clf.support_])
+    else:
+        half_norm = 0.5 * (clf.coef_**2).sum()
+    assert clf.objective_ == pytest.approx(objective(F, half_norm, y, 1e3, mu, 0.9), rel=1e-8)
+
+
+def test_strong_losses_of_a_kernel_machine():
+    """The duals alone are published: the gap has to be that of their class vectors."""
+    y = np.arange(30) % 2
+    for seed in (0, 6, 13, 22, 49):
+        X = np.random.default_rng(seed).normal(size=(30, 3))
+        clf = ODMClassifier(C=1e4, theta=0.9, kernel="poly", coef0=1.0, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            clf.fit(X, y)
+        eigenvalues, U = np.linalg.eigh(polynomial_kernel(X, gamma=clf._gamma, coef0=1.0))
+        R = U * np.sqrt(np.maximum(0, eigenvalues))
+        linear = ODMClassifier(C=1e4, theta=0.9, tol=1e-6, random_state=0).fit(R, y)
+        assert clf.objective_ == pytest.approx(linear.objective_, rel=1e-3)
+
+
 def test_many_classes():
     X = np.repeat(np.random.default_rng(0).normal(size=(150, 20)), 2, axis=0)
     y = np.repeat(np.arange(150), 2)
@@ -324,6 +377,14 @@ def test_warning_says_what_was_asked(solver):
     X, y = make_classification(300, 20, n_informative=10, n_classes=5, random_state=0)
     with pytest.warns(ConvergenceWarning, match="within max_iter=2 passes"):
         ODMClassifier(C=1e4, max_iter=2, solver=solver).fit(X, y)
+
+
+def test_warning_blames_no_limit_that_was_not_met():
+    X, y = toy()
+    with pytest.warns(ConvergenceWarning, match="nothing moved any more") as caught:
+        ODMClassifier(C=1e4, tol=1e-18).fit(X, y)
+    assert "max_iter" not in str(caught[0].message)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

@@ -241,7 +241,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         scores = self._finite_scores(X)
         return (scores[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else scores.argmax(axis=1)
 
-    def _warn_not_converged(self, reached: float, quantity: str = "relative duality gap") -> None:
+    def _warn_not_converged(self, reached: float, quantity: str = "relative duality gap", depth: int = 0) -> None:
         stuck = self.n_iter_ < self.max_iter
         end = f"at max_iter={self.max_iter}"
         if stuck:
@@ -250,7 +250,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             f"{type(self).__name__} stopped {end} with a {quantity} of {reached:.2e} instead of "
             f"tol={self.tol:.2e}. Increase {'' if stuck else 'max_iter or '}tol, or scale the features.",
             ConvergenceWarning,
-            stacklevel=5,  # who called fit: two decorators are between
+            stacklevel=5 + depth,  # who called fit: two decorators are between
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -132,9 +132,12 @@ class DualMachine(LinearScores):
         if self.warm_start:
             self._before = Before(solution, problem.y, self.C * problem.weight)
         self.objective_, self.dual_gap_, self.n_iter_ = solution.objective, solution.gap, solution.n_iter
-        if solution.gap is not None and solution.gap > self.tol:
-            self._warn_not_converged(solution.gap)
+        self._warn_unless_converged(solution)
         return self
+
+    def _warn_unless_converged(self, solution: Any) -> None:
+        if solution.gap is not None and solution.gap > self.tol:
+            self._warn_not_converged(solution.gap, depth=1)
 
     def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> DualState:
         state = before.solution if before is not None and before.fits(problem, DualState) else None

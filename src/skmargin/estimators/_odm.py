@@ -174,15 +174,18 @@ class ODMClassifier(DualMachine):
 
     def _published(self, end: Descent) -> Descent:
         self.outer_objectives_, self.n_outer_iter_ = end.objectives, len(end.objectives) - 1
-        if not end.converged and (end.gap is None or end.gap <= self.tol):  # else `fit` warns
-            self._warn_not_converged(end.gap)
         return end
 
-    def _warn_not_converged(self, reached: float | None, quantity: str = "relative duality gap") -> None:
-        last = "" if reached is None else f", the last of them with a {quantity} of {reached:.2e}"
+    def _warn_unless_converged(self, solution: Any) -> None:
+        if solution.converged:
+            return
+        within = f"within max_iter={self.max_iter} passes and max_outer={self.max_outer} majorisers"
+        if solution.stuck:
+            within = f"in {solution.n_iter} passes, after which nothing moved any more"
+        last = "" if solution.gap is None else f", the last majoriser with a relative duality gap of {solution.gap:.2e}"
         warnings.warn(
-            f"{type(self).__name__} did not reach tol={self.tol:.2e} within max_iter={self.max_iter} passes and "
-            f"max_outer={self.max_outer} majorisers{last}. Increase max_iter, max_outer or tol, or scale the features.",
+            f"{type(self).__name__} did not reach tol={self.tol:.2e} {within}{last}. Increase "
+            f"{'' if solution.stuck else 'max_iter, max_outer or '}tol, or scale the features.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,  # who called fit: two decorators are between
         )
