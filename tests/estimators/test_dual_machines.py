@@ -502,7 +502,7 @@ def test_threads_of_a_linear_fit_leave_its_bits(machine, form, fit_intercept):
         others = time.thread_time() - time.process_time()
         fits.append(clf.fit(X, y))
         others += time.process_time() - time.thread_time()
-        assert (others > 1e-3) == (n_jobs > 1)  # seconds of threads other than this
+        assert n_jobs == 1 or others > 2e-5  # seconds of other threads: not even to begin and to end takes less
     one, three = fits
     np.testing.assert_array_equal(one.coef_, three.coef_)
     np.testing.assert_array_equal(one.intercept_, three.intercept_)
