@@ -276,3 +276,12 @@ def test_float32_rows_have_the_same_intercepts():
         MultiMarginSVC(C=100, tol=1e-9, random_state=0).fit(X.astype(t), y) for t in (np.float32, np.float64)
     )
     np.testing.assert_allclose(single.intercept_, double.intercept_, rtol=2e-6, atol=1e-6)
+
+
+def test_a_warm_start_on_other_features_is_a_cold_one():
+    X, y = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30) % 3
+    settings = {"solver": "svrg", "random_state": 0, "tol": 0.1}
+    warm = MultiMarginSVC(warm_start=True, **settings).fit(X, y)
+    assert warm.fit(X, y).trajectory_[0] < 0.9 * MultiMarginSVC(**settings).fit(X, y).trajectory_[0]
+    cold = MultiMarginSVC(**settings).fit(X[:, :2], y)
+    np.testing.assert_array_equal(warm.fit(X[:, :2], y).coef_, cold.coef_)
