@@ -1,5 +1,7 @@
 """Smooth losses against finite differences, closed forms and Fenchel's inequality."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.special import log_softmax
@@ -82,3 +84,37 @@ def test_smoothing_only_where_needed():
     assert loss.smoothed(0.5).delta == 0.5
     log = LogLoss()
     assert log.smoothed(1.0) is log
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_small_values_keep_their_digits(dtype):
+    """Margins far beyond 1: what is left of the loss is many orders smaller than the scores."""
+    F, own = np.array([[300.0, 0.0, -50.0], [2.0, 280.0, 1.0]], dtype), (np.arange(2), np.array([0, 1]))
+    s, digits = np.array([1.0, 2.0]), 10 * float(np.finfo(dtype).eps)
+    for delta in (0.0, 1e-2):
+        t = np.float64([[-299, -349], [-277, -278]])
+        expected = float(s @ (0.5 * delta**2 / (np.hypot(t, delta) - t)).sum(axis=1))
+        assert SmoothedSumHinge(delta).value(F, own, s) == pytest.approx(expected, rel=digits, abs=0)
+    _, P = SmoothedSumHinge(1e-2).value_slopes(F, own, s)
+    assert P[0, 1] == pytest.approx(0.25e-4 / 299**2, rel=1e-5)
+    expected = float(s @ [np.exp(-30.0) + np.exp(-35.0), np.exp(-27.8) + np.exp(-27.9)])
+    assert LogLoss().value(F / 10, own, s) == pytest.approx(
+        expected, rel=1e4 * digits if dtype == np.float32 else 1e-12
+    )
+    assert LogLoss().dual_value(np.float64([[0, 1e-15]]), (np.arange(1), np.zeros(1, int)), s[:1]) == pytest.approx(
+        1e-15 * (1 - np.log(1e-15)), rel=1e-12
+    )
+
+
+def test_a_smoothing_that_squares_to_zero_is_none():
+    F, own = np.zeros((2, 2)), (np.arange(2), np.array([0, 1]))
+    F[0, 1] = -1  # a margin of exactly 1
+    assert SmoothedSumHinge(1e-200).value(F, own, np.ones(2)) == 1
+
+
+@pytest.mark.parametrize("delta", [-1, float("nan"), float("inf"), 1e160, "x", None])
+def test_what_is_no_smoothing_is_refused(delta):
+    with pytest.raises(
+        ValueError, match=re.escape(f"delta must be a finite number, at least 0 and at most 1e+120, got {delta!r}.")
+    ):
+        SmoothedSumHinge(delta)

@@ -75,3 +75,21 @@ def test_smoothing_only_below_power_two():
     assert PairwisePower(1.0, 1).smoothed(0.1).tau == 0.1
     ridge = L2(1.0)
     assert ridge.smoothed(0.1) is ridge
+
+
+@pytest.mark.parametrize(
+    ("penalty", "sentence"),
+    [
+        (lambda: L2(-1), "alpha must be a finite number, positive, got -1"),
+        (lambda: L2(0), "alpha must be a finite number, positive, got 0"),
+        (lambda: L2("x"), "alpha must be a finite number, positive, got 'x'"),
+        (lambda: PairwisePower(-1, 2), "alpha must be a finite number, positive, got -1"),
+        (lambda: PairwisePower(float("inf"), 2), "alpha must be a finite number, positive, got inf"),
+        (lambda: PairwisePower(1, -2), "p must be a finite number, at least 1, got -2"),
+        (lambda: PairwisePower(1, float("nan")), "p must be a finite number, at least 1, got nan"),
+        (lambda: PairwisePower(1, 2, -0.5), "tau must be a finite number, at least 0 and .*, got -0.5"),
+    ],
+)
+def test_what_is_no_penalty_is_refused(penalty, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        penalty()

@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._core import _ext
+from .._numbers import WITH_SQUARE
 from ..kernels.gram import check_gram
 from ..solvers.progress import listening
 
@@ -32,7 +33,7 @@ except ImportError:  # before scikit-learn 1.9
 
 
 SMALL, FEW_CLASSES = 4096, 32  # numbers and vectors of a machine for which BLAS takes longer than the core
-LARGEST = {"d": 1e120, "f": 1e15}  # number in X of each type: sums and products of squares must stay finite
+LARGEST = {"d": WITH_SQUARE, "f": 1e15}  # number in X of each type: sums and products of squares must stay finite
 COUNT = [Interval(Integral, 1, 2**62, closed="both")]  # constraint of a number of iterations: the core must hold it
 JOBS = [Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left"), None]
 STEPS = 20  # of the progress of a fit

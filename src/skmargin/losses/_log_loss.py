@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import xlog1py, xlogy
 
 from ._smooth import Own
 
@@ -13,35 +13,44 @@ class LogLoss:
 
     duals_share_a_bound = True
 
-    def _softmax(self, F: np.ndarray, own: Own) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities, and the loss of each sample."""
-        E = F - F.max(axis=1)[:, None]
-        mine = E[own]
-        np.exp(E, out=E)
-        total = E.sum(axis=1)
-        E /= total[:, None]
-        return E, np.log(total) - mine
+    def _powers(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``exp(f - max f)`` and the largest scores."""
+        top = F.max(axis=1)
+        E = F - top[:, None]
+        return np.exp(E, out=E), top
+
+    def _losses(self, F: np.ndarray, own: Own) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The losses; the powers with 0 in the own place, their sums, and what belongs there.
+
+        Where the own score is the largest the loss is ``log1p`` of the sum: small losses keep their digits.
+        """
+        E, top = self._powers(F)
+        E[own] = 0
+        mine = F[own] - top
+        others, power = E.sum(axis=1), np.exp(mine)
+        return np.log1p(others + (power - 1)) - mine, E, others, power
 
     def value(self, F: np.ndarray, own: Own, s: np.ndarray) -> float:
-        return float(s @ self._softmax(F, own)[1])
+        return float(s @ self._losses(F, own)[0])
 
     def value_slopes(self, F: np.ndarray, own: Own, s: np.ndarray) -> tuple[float, np.ndarray]:
-        Q, losses = self._softmax(F, own)
-        # minus the sum of the others, not q_y - 1: keeps the relative precision of a slope near zero
-        Q[own] = 0
-        Q[own] = -Q.sum(axis=1)
-        Q *= s.astype(F.dtype, copy=False)[:, None]
+        losses, Q, others, power = self._losses(F, own)
+        scale = s.astype(F.dtype, copy=False) / (others + power)
+        Q *= scale[:, None]
+        Q[own] = -others * scale  # not q_y - 1: keeps the relative precision of a slope near zero
         return float(s @ losses), Q
 
     def curvature(self, F: np.ndarray, own: Own, s: np.ndarray) -> SoftmaxCurvature:
-        return SoftmaxCurvature(self._softmax(F, own)[0], own, s)
+        Q, _ = self._powers(F)
+        Q /= Q.sum(axis=1)[:, None]
+        return SoftmaxCurvature(Q, own, s)
 
     def smoothed(self, level: float) -> LogLoss:
         return self
 
     def dual_value(self, A: np.ndarray, own: Own, s: np.ndarray) -> float:
-        mine = np.maximum(1 - A.sum(axis=1), 0)
-        return -float(s @ (xlogy(A, A).sum(axis=1) + xlogy(mine, mine)))
+        others = np.minimum(A.sum(axis=1), 1)
+        return -float(s @ (xlogy(A, A).sum(axis=1) + xlog1py(1 - others, -others)))
 
     def feasible_factor(self, A: np.ndarray) -> float:
         return 1.0 / max(1.0, float(A.sum(axis=1).max()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._numbers import WITH_SQUARE, checked
 from ._smooth import Own
 
 
@@ -11,42 +12,48 @@ class SmoothedSumHinge:
     """``sum_{l != y} g(1 - f_y + f_l)`` with ``g(t) = (t + sqrt(t^2 + delta^2)) / 2``.
 
     ``0 <= g(t) - max(0, t) <= delta / 2``; ``delta = 0`` is the hinge itself, which has values and a dual but no
-    curvature.
+    derivatives.
     """
 
     duals_share_a_bound = False
 
     def __init__(self, delta: float) -> None:
-        self.delta = delta
+        self.delta = checked("delta", delta, most=WITH_SQUARE)
 
-    def _margins_roots(self, F: np.ndarray, own: Own) -> tuple[np.ndarray, np.ndarray]:
+    def _hinges(self, F: np.ndarray, own: Own) -> tuple[np.ndarray, np.ndarray]:
+        """``g(t)`` and ``root = sqrt(t^2 + delta^2)``; the own class has ``t = -inf``, hence neither value nor slope.
+
+        ``g(t) = max(0, t) + delta^2 / (2 (|t| + root))``: far below the margin ``t + root`` would be rounding alone.
+        """
         t = F - (F[own] - 1)[:, None]
-        root = t * t
-        root += self.delta**2
-        return t, np.sqrt(root, out=root)
-
-    def _value(self, t: np.ndarray, root: np.ndarray, own: Own, s: np.ndarray) -> float:
-        total = t.sum(axis=1) + root.sum(axis=1) - t[own] - root[own]
-        return 0.5 * float(s @ total)
+        t[own] = -np.inf
+        g = np.maximum(t, 0)
+        root, square = t * t, F.dtype.type(self.delta**2)
+        root += square
+        np.sqrt(root, out=root)
+        if square:
+            np.abs(t, out=t)
+            t += root
+            g += np.divide(0.5 * square, t, out=t)
+        return g, root
 
     def value(self, F: np.ndarray, own: Own, s: np.ndarray) -> float:
-        return self._value(*self._margins_roots(F, own), own, s)
+        return float(s @ self._hinges(F, own)[0].sum(axis=1))
 
     def value_slopes(self, F: np.ndarray, own: Own, s: np.ndarray) -> tuple[float, np.ndarray]:
-        t, root = self._margins_roots(F, own)
-        value = self._value(t, root, own, s)
-        t /= root
-        t += 1
-        t *= (0.5 * s).astype(F.dtype, copy=False)[:, None]
-        t[own] = 0
-        t[own] = -t.sum(axis=1)
-        return value, t
+        g, root = self._hinges(F, own)
+        value = float(s @ g.sum(axis=1))
+        g /= root  # g'(t) = (1 + t / root) / 2
+        g *= s.astype(F.dtype, copy=False)[:, None]
+        g[own] = -g.sum(axis=1)
+        return value, g
 
     def curvature(self, F: np.ndarray, own: Own, s: np.ndarray) -> SumHingeCurvature:
-        _, h = self._margins_roots(F, own)
-        np.power(h, -3, out=h)
-        h *= (0.5 * self.delta**2 * s).astype(F.dtype, copy=False)[:, None]
-        h[own] = 0
+        _, root = self._hinges(F, own)
+        h = self.delta / root
+        h *= h
+        h /= root  # in this order nothing overflows
+        h *= (0.5 * s).astype(F.dtype, copy=False)[:, None]
         return SumHingeCurvature(h, own)
 
     def smoothed(self, level: float) -> SmoothedSumHinge:

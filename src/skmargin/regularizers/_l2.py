@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._numbers import checked
+
 
 class L2:
     """``alpha ||W||^2``."""
 
     def __init__(self, alpha: float) -> None:
-        self.alpha = alpha
+        self.alpha = checked("alpha", alpha, positive=True)  # its conjugate divides by it
 
     def value(self, W: np.ndarray) -> float:
         return self.alpha * float(np.vdot(W, W))

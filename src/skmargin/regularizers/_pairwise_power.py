@@ -17,6 +17,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._numbers import WITH_SQUARE, checked
+
 
 def _differences(G: np.ndarray) -> np.ndarray:
     """``G_jj + G_ll - G_jl - G_lj``: inner products of differences from inner products of vectors."""
@@ -27,9 +29,12 @@ def _differences(G: np.ndarray) -> np.ndarray:
 
 
 def _power(D2: np.ndarray, exponent: float) -> np.ndarray:
-    """``D2 ** exponent`` with 0 ** negative = 0 (it only ever multiplies a vanishing difference); diagonal 0."""
+    """``D2 ** exponent`` with 0 ** negative = 0 (it only ever multiplies a vanishing difference); diagonal 0.
+
+    Numbers without a finite inverse count as 0.
+    """
     out = np.zeros_like(D2)
-    np.power(D2, exponent, out=out, where=D2 > 0)
+    np.power(D2, exponent, out=out, where=np.finfo(D2.dtype).tiny <= D2)
     np.fill_diagonal(out, 0.0)
     return out
 
@@ -55,7 +60,8 @@ class PairwisePower:
     """
 
     def __init__(self, alpha: float, p: float, tau: float = 0.0) -> None:
-        self.alpha, self.p, self.tau = alpha, p, tau
+        self.alpha = checked("alpha", alpha, positive=True)  # its conjugate divides by it
+        self.p, self.tau = checked("p", p, 1), checked("tau", tau, most=WITH_SQUARE)
 
     def _squared(self, W: np.ndarray) -> np.ndarray:
         """``D2 + tau^2`` in float64, from centred vectors: close vectors far from the origin keep their digits."""
@@ -131,4 +137,5 @@ class PairwisePower:
         a, p = self.alpha, self.p
         if p == 1:  # the conjugate is 0 up to alpha and infinite beyond
             return min(1.0, a / max(float(parts.max()), a)), 0.0
-        return 1.0, (p - 1) * a * float(((parts / (a * p)) ** (p / (p - 1))).sum())
+        with np.errstate(over="ignore"):  # no bound then
+            return 1.0, (p - 1) * a * float(((parts / (a * p)) ** (p / (p - 1))).sum())
