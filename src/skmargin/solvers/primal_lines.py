@@ -24,8 +24,9 @@ def line_search(
         trial = None  # its scores and slopes are not needed beside those of the next one
         F = step * R
         F += point.F
-        trial = objective.point(point.theta + step * D, F)
-        trial_slope = objective.slope(trial, D, R)
+        with np.errstate(over="ignore", invalid="ignore"):  # a trial beyond all numbers is refused below
+            trial = objective.point(point.theta + step * D, F)
+            trial_slope = objective.slope(trial, D, R)
         if not trial.value <= point.value + 1e-4 * t * slope + noise or not np.isfinite(trial_slope):
             high = t
             # minimiser of the parabola through the start and this value, kept inside the bracket

@@ -20,6 +20,7 @@ import numpy as np
 
 from skmargin._core import _ext
 
+from .._numbers import WITH_SQUARE
 from ..kernels.gram import row_blocks, squared_norms
 from ..losses import Own, SmoothLoss
 from ..regularizers import SmoothPenalty
@@ -28,6 +29,7 @@ from .primal_rows import Rows
 
 _PRECONDITION_ROWS = 200
 _LARGE = 30.0  # times the median variance, from which a feature has its own unit in the preconditioner
+_SMALLEST = 1 / WITH_SQUARE  # length of rows up to which a ``w`` that moves a score has squares beyond double precision
 _DROPPED = 1e-7  # share of the curvature that the samples left out of an explicit Hessian may have
 
 
@@ -111,9 +113,10 @@ class PrimalObjective:
 
     @cached_property
     def row_size(self) -> float:
-        """Root mean square length of the centred rows: the natural unit of ``1 / ||w||``."""
+        """Root mean square length of the centred rows: the natural unit of ``1 / ||w||``; 1 where they vanish."""
         mean_square = float(self.weight @ squared_norms(self.rows.X)) / self.total
-        return float(np.sqrt(max(mean_square - float(self.centre @ self.centre), 0.0))) or 1.0
+        size = float(np.sqrt(max(mean_square - float(self.centre @ self.centre), 0.0)))
+        return size if size > _SMALLEST else 1.0
 
     def _split(self, theta: np.ndarray) -> tuple[np.ndarray, Any]:
         return (theta[:-1], theta[-1]) if self.fit_intercept else (theta, 0)
@@ -247,6 +250,8 @@ class PrimalObjective:
         weight = self.weight[some] / float(self.weight[some].sum())
         B = (self.rows.X[some] - self.centre) * np.sqrt(weight).astype(self.rows.dtype)[:, None]
         sizes = np.einsum("ij,ij->j", B, B, dtype=np.float64)
+        if float(sizes.sum()) <= _SMALLEST**2:
+            return lambda G: G
         unit = np.sqrt(np.maximum(1.0, sizes / (_LARGE * np.median(sizes) or 1.0))).astype(B.dtype)
         B /= unit
         shift = 3 * float(np.vdot(B, B)) / d or 1.0
