@@ -236,8 +236,7 @@ class M3SVC(LinearScores):
             state = minimise(
                 objective, theta, solver=self.solver, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose
             )
-        self._publish(state, objective, problem, factor)
-        return state.gap
+        return self._publish(state, objective, problem, factor)
 
     @available_if(lambda self: isinstance(self.kernel, str) and self.kernel == "linear")
     @_fit_context(prefer_skip_nested_validation=True)
@@ -328,8 +327,8 @@ class M3SVC(LinearScores):
 
     def _fit_adam(self, objective: PrimalObjective, theta: np.ndarray | None) -> PrimalState:
         rng = check_random_state(self.random_state)
-        theta = np.zeros(objective.shape, objective.rows.dtype) if theta is None else theta
-        adam = AdamState.start(objective.uncentred(theta))
+        theta = np.zeros(objective.shape) if theta is None else theta
+        adam = AdamState.start(objective.uncentred(theta).astype(objective.rows.X.dtype, copy=False))
         smooth = objective.with_pieces(
             objective.loss.smoothed(self.delta or 1e-2), objective.penalty.smoothed(1e-3 / objective.row_size)
         )
@@ -346,7 +345,7 @@ class M3SVC(LinearScores):
                 **self._adam_options(),
             )
             if epoch % _ADAM_CHECK == 0 or epoch == self.max_iter:
-                point = smooth.point(objective.centred(adam.theta))
+                point = smooth.point(objective.centred(adam.theta.astype(np.float64, copy=False)))
                 state = PrimalState(point.theta, smooth.certificate(point, objective), 0.0, epoch)
                 tell(epoch / self.max_iter)
                 if self.verbose:
@@ -390,7 +389,7 @@ class M3SVC(LinearScores):
             or (self.kernel == "precomputed" and len(problem.kept) != self.n_features_in_)
         ):
             return None
-        theta = np.zeros(objective.shape, objective.rows.dtype)
+        theta = np.zeros(objective.shape)
         W, b = self._split(theta)
         if not isinstance(factor, GramFactor):
             old._fill(theta, factor)
@@ -410,11 +409,19 @@ class M3SVC(LinearScores):
 
     def _publish(
         self, state: PrimalState, objective: PrimalObjective, problem: Problem, factor: GramFactor | WideRows | None
-    ) -> None:
-        self.n_iter_ = max(1, state.n_iter)
-        self.objective_, self.dual_gap_ = state.certificate.primal, state.gap
+    ) -> float:
+        """Publish the solution without what all classes share, of which only eps knows, and return its gap."""
         theta = objective.uncentred(state.theta)
-        theta -= theta.mean(axis=1, keepdims=True)  # nothing depends on what all classes share, but its rounding shows
+        shared = theta.mean(axis=1, keepdims=True)
+        theta -= shared
+        certificate = state.certificate
+        certificate.primal -= self.eps * problem.n_classes * float(np.vdot(shared, shared))
+        self.objective_, self.dual_gap_ = certificate.primal, certificate.relative
+        self._set_solution(theta, problem, factor)
+        self.n_iter_ = max(1, state.n_iter)
+        return self.dual_gap_
+
+    def _set_solution(self, theta: np.ndarray, problem: Problem, factor: GramFactor | WideRows | None) -> None:
         W, b = self._split(theta)
         for name in ("coef_", "dual_coef_", "support_", "support_vectors_", "_adam"):
             self.__dict__.pop(name, None)

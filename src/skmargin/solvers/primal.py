@@ -90,13 +90,13 @@ def minimise(
     run = _Run(solver, 0.1 / objective.row_size, max_iter, verbose)
     level = _LEVELS[0]
     if theta is None:
-        theta = np.zeros(objective.shape, objective.rows.dtype)
+        theta = np.zeros(objective.shape)
     else:  # a good start would be lost on a coarse level
         stage = run.stage(objective, _WARM_LEVEL)
-        start = _scaled(stage, stage.point(theta.astype(objective.rows.dtype)))
+        start = _scaled(stage, stage.point(theta))
         theta, good = start.theta, stage.certificate(start, objective).relative < _WARM_GAP
         level = _WARM_LEVEL if good else _LEVELS[0] * _LEVELS[1] ** 2
-    single = objective.rows.dtype == np.float64 and objective.rows.X.size * objective.n_classes >= _SINGLE_WORK
+    single = objective.rows.X.size * objective.n_classes >= _SINGLE_WORK
     near = float(np.linalg.norm(objective.centre)) <= _FAR * objective.row_size
     if single and near and not explicit_is_cheap(objective):
         state = run.descend(objective.astype(np.float32), theta.astype(np.float32), level, max(tol, _SINGLE_GAP), True)

@@ -61,12 +61,14 @@ class WideRows:
 
     def vectors(self, V: np.ndarray) -> np.ndarray:
         """Weights of the features (d, k) from those of the coordinates."""
-        B = self.factor.coefficients(V).astype(self.X.dtype, copy=False)
-        return Rows(self.X, self.factor.pivots).transposed_times(B)
+        return self._pivots().transposed_times(self.factor.coefficients(V))
 
     def start(self, W: np.ndarray) -> np.ndarray:
         """The inverse."""
-        return self.factor.start(Rows(self.X, self.factor.pivots).times(W.astype(self.X.dtype, copy=False)))
+        return self.factor.start(self._pivots().times(W))
+
+    def _pivots(self) -> Rows:
+        return Rows(self.X, self.factor.pivots, np.float64)
 
 
 def wide_rows(X: np.ndarray) -> tuple[WideRows, np.ndarray]:
@@ -74,7 +76,7 @@ def wide_rows(X: np.ndarray) -> tuple[WideRows, np.ndarray]:
 
     def make(whole: np.ndarray, n_different: int) -> WideRows:
         factor = factorise(Rows(whole[:n_different]).gram(np.zeros(X.shape[1]), np.float64))
-        R = factor.R.astype(X.dtype, copy=False)
+        R = factor.R
         if len(whole) > n_different:
             R = np.concatenate([R, R[: len(whole) - n_different]])
         return WideRows(whole, replace(factor, R=R))

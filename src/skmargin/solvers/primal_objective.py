@@ -60,12 +60,12 @@ class Certificate:
 
     @property
     def relative(self) -> float:
-        """Relative gap; zero is a lower bound of every objective."""
-        return (self.primal - max(self.dual, 0.0)) / max(abs(self.primal), np.finfo(float).tiny)
+        """Relative gap; zero is a lower bound of every objective, and by rounding alone a bound exceeds the value."""
+        return max(self.primal - max(self.dual, 0.0), 0.0) / max(self.primal, np.finfo(float).tiny)
 
 
 class PrimalObjective:
-    """The problem above for given rows, labels, weights, loss and penalty."""
+    """The problem above for given rows, labels, weights, loss and penalty, in double precision whatever the rows'."""
 
     def __init__(
         self,
@@ -78,17 +78,17 @@ class PrimalObjective:
         fit_intercept: bool = True,
         eps: float = 0.0,
     ) -> None:
-        self.rows = Rows(X)
+        self.rows = Rows(X, dtype=np.float64)
         self.weight, self.total = weight, float(weight.sum())
         self.own = (np.arange(len(y)), y)
         self.n_classes, self.loss, self.penalty = n_classes, loss, penalty
         self.fit_intercept, self.eps = fit_intercept, eps
         d = self.rows.shape[1]
-        self.centre = np.zeros(d, self.rows.dtype)
+        self.centre = np.zeros(d)
         if fit_intercept and eps == 0:
             share = weight / self.total
             parts = (np.asarray(window(X, rows).T @ share[rows]) for rows in row_blocks(*X.shape))
-            self.centre = sum(parts, np.zeros(d)).astype(self.rows.dtype)
+            self.centre = sum(parts, np.zeros(d))
         self.shape = (d + fit_intercept, n_classes)
 
     def with_pieces(self, loss: SmoothLoss, penalty: SmoothPenalty) -> PrimalObjective:

@@ -28,30 +28,38 @@ class Rows:
 
     ``kept``: with these of the rows only.  They are not copied as a whole but gathered chunk by chunk in every product,
     so that a thread needs no more than a chunk beside the array that it shares with others.
+    ``dtype``: of the arithmetic.  Where it is wider than that of the rows they are widened in the same way.
 
     Large products are cut into blocks that do not depend on the number of threads: the same bits on every machine.
     The caller holds BLAS at one thread (`blas_threads`): its own threads spin and wait for each other on a busy
     machine.
     """
 
-    def __init__(self, X: Any, kept: np.ndarray | None = None) -> None:
+    def __init__(self, X: Any, kept: np.ndarray | None = None, dtype: Any = None) -> None:
+        self.dtype = np.dtype(dtype or X.dtype)
+        if X.dtype != self.dtype and X.size * self.dtype.itemsize <= _FEW:
+            X = X.astype(self.dtype)
         self.X, self.kept, self.sparse = X, kept, sparse.issparse(X)
         self.shape: tuple[int, int] = (X.shape[0] if kept is None else len(kept), X.shape[1])
-        self.dtype: np.dtype = X.dtype
+        self.gathers = kept is not None or X.dtype != self.dtype
         # X'P adds to the rows of a table (d, k) in any order: where that one is the larger one, X' by rows is faster
         self.transposes = self.sparse and X.shape[1] > X.shape[0]
 
     def some(self, kept: np.ndarray) -> Rows:
         """Some of all rows."""
         few = not self.sparse and len(kept) * self.shape[1] * self.dtype.itemsize <= _FEW
-        return Rows(self.X[kept]) if few or self.transposes else Rows(self.X, kept)
+        if few or self.transposes:
+            return Rows(self.X[kept], dtype=self.dtype)
+        return Rows(self.X, kept, self.dtype)
 
     @cached_property
     def _transposed(self) -> Rows:
-        return Rows(self.X.T.tocsr())
+        return Rows(self.X.T.tocsr(), dtype=self.dtype)
 
     def astype(self, dtype: Any) -> Rows:
         """All rows in another precision (shared where they were lent)."""
+        if np.result_type(self.X, dtype) == dtype:
+            return Rows(self.X, dtype=dtype)
         numbers = self.X.data if self.sparse else self.X
         other = form_of(numbers, dtype, lambda whole: whole.astype(dtype))
         if not self.sparse:
@@ -68,7 +76,7 @@ class Rows:
         W = np.ascontiguousarray(W) if self.sparse else W
 
         def block(rows: slice) -> None:
-            for part, X in self._gathered(self._parts(rows, self.kept is not None)):
+            for part, X in self._gathered(self._parts(rows, self.gathers)):
                 _times(X, W, out[part])
 
         _run(block, self._blocks(W.shape[1]))
@@ -80,7 +88,7 @@ class Rows:
             return self._transposed.times(P)
 
         def block(rows: slice) -> np.ndarray:
-            parts = self._parts(rows, self.kept is not None)
+            parts = self._parts(rows, self.gathers)
             return _total(X.T @ P[part] for part, X in self._gathered(parts))
 
         return _total(_run(block, self._blocks(P.shape[1])))
@@ -120,7 +128,7 @@ class Rows:
         n, d = self.shape
         kept = slice(None) if self.kept is None else self.kept
         if self.sparse:
-            X = self.X[kept]
+            X = self.X[kept].astype(self.dtype, copy=False)
             u = X @ centre
             return (X @ X.T).toarray() - u[:, None] - u + centre @ centre
         K = np.zeros((n, n), dtype or self.dtype)
@@ -161,15 +169,17 @@ class Rows:
         """The rows of some chunks, one after the other in the same place."""
         room = np.empty((0, self.shape[1]), self.dtype)
         for part in parts:
-            if self.kept is None:
-                yield part, window(self.X, part)
-            elif self.sparse:
-                yield part, self.X[self.kept[part]]
+            if self.sparse or not self.gathers:  # SciPy widens the numbers in its products
+                yield part, window(self.X, part) if self.kept is None else self.X[self.kept[part]]
             else:
-                some = self.kept[part]
-                if len(room) < len(some):
-                    room = np.empty((len(some), self.shape[1]), self.dtype)
-                yield part, np.take(self.X, some, axis=0, out=room[: len(some)], mode="clip")  # others make a copy
+                n = part.stop - part.start
+                if len(room) < n:
+                    room = np.empty((n, self.shape[1]), self.dtype)
+                if self.kept is not None and self.X.dtype == self.dtype:
+                    np.take(self.X, self.kept[part], axis=0, out=room[:n], mode="clip")  # others make a copy
+                else:
+                    room[:n] = self.X[part if self.kept is None else self.kept[part]]
+                yield part, room[:n]
 
 
 def _times(X: Any, W: np.ndarray, out: np.ndarray) -> None:
