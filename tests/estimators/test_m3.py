@@ -123,7 +123,7 @@ def test_all_forms_of_the_same_rows(loss):
         assert other.objective_ == pytest.approx(dense.objective_, rel=2e-6)
         np.testing.assert_allclose(np.asarray(other.decision_function(rows)), dense.decision_function(X), atol=1e-2)
     single = M3SVC(alpha=0.1, loss=loss).fit(X.astype(np.float32), y)
-    assert single.coef_.dtype == np.float32
+    assert single.coef_.dtype == np.float64  # objective_ is that of these numbers, not of their rounding
     assert single.objective_ == pytest.approx(dense.objective_, rel=2e-3)
 
 
@@ -299,3 +299,101 @@ def test_features_of_different_sizes(loss, d, k):
     y = (X @ rng.normal(size=(d, k)) + 0.5 * rng.normal(size=(600, k))).argmax(axis=1)
     X *= 10.0 ** np.linspace(-3, 4, d)
     assert M3SVC(loss=loss).fit(X, y).dual_gap_ <= 1e-3
+
+
+def published_objective(model, X, y):
+    """The minimised function at ``coef_`` and ``intercept_`` in double precision."""
+    coef, b = model.coef_.astype(np.float64), model.intercept_.astype(np.float64)
+    W, b = (np.vstack([-coef, coef]) / 2, np.r_[-b, b] / 2) if len(coef) == 1 else (coef, b)
+    F = X.astype(np.float64) @ W.T + b
+    t = F - F[np.arange(len(y)), y][:, None]
+    t[np.arange(len(y)), y] = -np.inf
+    losses = np.log1p(np.exp(t).sum(axis=1))
+    if model.loss == "hinge":
+        losses = (np.maximum(t + 1, 0) + 0.5 * model.delta**2 / (np.abs(t + 1) + np.hypot(t + 1, model.delta))).sum(1)
+    distances = np.linalg.norm(W[:, None] - W, axis=2)
+    return losses.sum() + 0.5 * model.alpha * (distances**model.p).sum() + model.eps * ((W**2).sum() + (b**2).sum())
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton-cg", "lbfgs"])
+@pytest.mark.parametrize("settings", [{"delta": 1e-9, "p": 2}, {"delta": 1e-2}, {"loss": "log_loss"}])
+def test_single_precision_rows_have_a_certificate_in_double(solver, settings):
+    """Separable rows far from the margin: the objective is many orders smaller than the scores."""
+    for seed, shape in enumerate([(6, 18), (8, 3), (30, 40)]):
+        rng = np.random.default_rng(seed)
+        y = np.arange(shape[0]) % 3
+        X = (300 * (rng.normal(size=shape) + 3 * np.eye(3, shape[1])[y])).astype(np.float32)
+        model = M3SVC(solver=solver, tol=1e-4, **settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+            double = clone(model).fit(X.astype(np.float64), y)
+        assert 0 <= model.dual_gap_ <= 1
+        assert model.objective_ == pytest.approx(published_objective(model, X, y), rel=1e-9)
+        assert model.objective_ * (1 - model.dual_gap_) <= double.objective_ * (1 + 1e-9)
+        assert double.objective_ * (1 - double.dual_gap_) <= model.objective_ * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_large_single_precision_rows_end_in_double_without_a_copy(container, monkeypatch):
+    from skmargin.solvers import primal, primal_rows
+
+    monkeypatch.setattr(primal, "_SINGLE_WORK", 1000)
+    monkeypatch.setattr(primal_rows, "_FEW", 1 << 10)
+    monkeypatch.setattr(primal_rows, "_CHUNK", 1 << 13)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 300)
+    X = (rng.normal(size=(5, 90))[y] + 2 * rng.normal(size=(300, 90))).astype(np.float32)
+    for settings in ({"delta": 1e-3}, {"loss": "log_loss"}):
+        model = M3SVC(alpha=0.1, tol=1e-8, **settings).fit(container(X), y)
+        double = M3SVC(alpha=0.1, tol=1e-8, **settings).fit(X.astype(np.float64), y)
+        assert 0 <= model.dual_gap_ <= 1e-8
+        assert model.objective_ == pytest.approx(double.objective_, rel=1e-8)
+        assert model.objective_ == pytest.approx(published_objective(model, X, y), rel=1e-11)
+
+
+def test_the_objective_is_that_of_the_published_vectors_also_on_the_way():
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 3
+    start = M3SVC(alpha=0.1, eps=0.5, warm_start=True, max_iter=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        start.fit(X, y)
+        start.coef_ = start.coef_ + 1.0  # what all classes share costs eps only, and is not published
+        start.fit(X, y)
+    assert start.objective_ == pytest.approx(published_objective(start, X, y), rel=1e-12)
+
+
+def test_weak_penalties_use_every_direction_of_a_kernel():
+    """Directions with 1e-12 of the kernel's size count where alpha is small; a bound without them would be wrong."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(40, 1)), np.arange(40) % 3
+    settings = {"alpha": 1e-7, "p": 2, "delta": 0.1, "fit_intercept": False, "kernel": "precomputed", "tol": 1e-6}
+    K = np.exp(-((X - X.T) ** 2))
+    whole = M3SVC(**settings).fit(K, y)
+    size, U = np.linalg.eigh(K)
+    for least in (1e-12, 1e-9):  # a problem with fewer directions has the larger minimum
+        R = U[:, size > least * size[-1]] * np.sqrt(size[size > least * size[-1]])
+        part = M3SVC(**{**settings, "kernel": "linear"}).fit(R, y)
+        assert whole.objective_ * (1 - whole.dual_gap_) <= part.objective_ * (1 + 1e-9)
+    assert whole.objective_ < part.objective_ * (1 - 1e-5)
+
+
+def test_a_kernel_rounded_to_single_precision_has_no_directions_of_rounding():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(40, 1)), np.arange(40) % 3
+    K = np.exp(-((X - X.T) ** 2))
+    exact, rounded = (M3SVC(kernel="precomputed").fit(K.astype(dtype), y) for dtype in (np.float64, np.float32))
+    assert rounded.objective_ == pytest.approx(exact.objective_, rel=1e-2)
+    assert len(rounded.support_) < len(exact.support_)
+
+
+@pytest.mark.parametrize("solver", ["auto", "lbfgs"])
+@pytest.mark.parametrize("p", [1, 1.3, 2, 4])
+def test_features_whose_squares_vanish_are_no_features(p, solver):
+    X, y = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30) % 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for size in (1e-50, 1e-110, 1e-150, 1e-160, 1e-300):
+            for loss, each in (("hinge", 2.0), ("log_loss", np.log(3))):
+                model = M3SVC(p=p, loss=loss, solver=solver).fit(size * X, y)
+                assert model.objective_ == pytest.approx(30 * each, rel=1e-3)

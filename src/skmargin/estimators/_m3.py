@@ -366,8 +366,9 @@ class M3SVC(LinearScores):
         if self.kernel == "precomputed":
             X = X[:, problem.kept]
         K = gram(X, None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)
-        factor = factorise(np.array(K, order="C"))
-        return factor, factor.R.astype(X.dtype, copy=False)
+        given = callable(self.kernel) or self.kernel == "precomputed"  # the others are computed in double here
+        factor = factorise(np.array(K, order="C"), X.dtype if given else np.float64)
+        return factor, factor.R
 
     def _old_model(self) -> M3SVC | None:
         """The last fit, kept while the attributes of the new one are written."""

@@ -11,6 +11,7 @@ problem itself.  So it is for some of the rows: the folds of a search share one 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -37,10 +38,14 @@ class GramFactor:
         return solve_triangular(self.L, scores, lower=True, check_finite=False)
 
 
-def factorise(K: np.ndarray) -> GramFactor:
-    """Factor of a positive semi-definite matrix, which is overwritten; small negative eigenvalues are rounding."""
+def factorise(K: np.ndarray, dtype: Any = np.float64) -> GramFactor:
+    """Factor of a positive semi-definite matrix, which is overwritten; its numbers have the rounding of this type.
+
+    Only rounding is cut: a weak penalty makes use of every direction, and no bound sees one that is gone.
+    """
     n = len(K)
-    factor, order, rank, info = lapack.dpstrf(K.T, lower=1, tol=1e-10 * float(np.diagonal(K).max()), overwrite_a=1)
+    rounding = n * float(np.finfo(dtype).eps) * float(np.diagonal(K).max())
+    factor, order, rank, info = lapack.dpstrf(K.T, lower=1, tol=rounding, overwrite_a=1)
     if info < 0:
         raise ValueError(f"LAPACK refused argument {-info} of pstrf.")
     order = order.astype(np.intp) - 1
