@@ -11,12 +11,13 @@ rivals are the dual numbers alpha of the other solvers.  With V = sum_i z_i c_i'
 
 A step is Newton's for these equations with a_il s_il = mu, by the predictor and corrector of Mehrotra (1992).  Of the
 two forms of the first equation the one with the exponent above 2 is linearised: its derivative is bounded.  Neither C
-nor p nor the shape of the data matters much: 10 to 35 steps, each of the price of an LU factor of k d rows.
+nor p nor the shape of the data matters much: 10 to 35 steps, each of the price of a Cholesky factor of k d rows.
 Block ascent, which has no such price, crawls where d is small and C or p is large.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from skmargin._core import checkpoint
 from .progress import tell_gap
 
 SHORTEST = 1e-8  # a step below this is no progress
+PATIENCE = 12  # steps in which the gap falls by less than a tenth: rounding is all there is
 VANISHED = 1e-30  # sum of a s, relative to the objective, at which only rounding is left to iterate on
 
 
@@ -72,6 +74,37 @@ def curvature(M: np.ndarray, r: float) -> np.ndarray:
     return H.reshape(k * d, k * d) - (r - 2) / max(float(weights @ squares), 1e-300) * np.outer(slope, slope)
 
 
+class Root:
+    """J with J J' the second derivative of `half_square` for r >= 2.
+
+    With the class weights D, the projection Pi on the m_l and E on sqrt(D) M, which lies within,
+    J = sqrt(D) (I + (sqrt(r - 1) - 1) (Pi - E)).
+    """
+
+    def __init__(self, M: np.ndarray, r: float) -> None:
+        norms = np.maximum(np.linalg.norm(M, axis=1), 1e-300)
+        self.weights = np.sqrt(class_weights(M, r))
+        self.rays = M / norms[:, None]
+        self.shares = self.weights * norms / max(float(np.linalg.norm(self.weights * norms)), 1e-300)
+        self.excess = np.sqrt(r - 1) - 1
+
+    def times(self, B: np.ndarray) -> np.ndarray:
+        """J B for vectors B of shape (k, d, ...)."""
+        return self._weighted(self._bent(B))
+
+    def transposed_times(self, B: np.ndarray) -> np.ndarray:
+        """J'B for vectors B of shape (k, d, ...)."""
+        return self._bent(self._weighted(B))
+
+    def _weighted(self, B: np.ndarray) -> np.ndarray:
+        return (B.T * self.weights).T
+
+    def _bent(self, B: np.ndarray) -> np.ndarray:
+        along = np.einsum("ld,ld...->l...", self.rays, B)
+        along -= np.multiply.outer(self.shares, np.tensordot(self.shares, along, 1))
+        return B + self.excess * np.einsum("ld,l...->ld...", self.rays, along)
+
+
 def solve_interior(
     X: np.ndarray, y: np.ndarray, cap: np.ndarray, n_classes: int, p: float, *, fit_intercept: bool, tol: float,
     max_iter: int,
@@ -109,30 +142,35 @@ def solve_interior(
     )
     F = Z @ W.T
     s = (F + rival).max(axis=1)[:, None] + max(0.1, 0.1 * float(np.abs(F).max())) - F - rival
-    n_iter = 0
+    best, mark, n_iter, last = (np.inf, np.inf, W, a), np.inf, 0, 0
     while True:
         V = vectors(a)
         mu = float((a * s).mean())
         objective = half_square(W[:, :d], p) + float(cap @ (F + rival - (F * own).sum(axis=1)[:, None]).max(axis=1))
         dual = float((a * rival).sum()) - half_square(V[:, :d], q)
-        tell_gap(abs(objective - dual) / max(objective, 1e-300), tol)
-        unbalanced = float(np.abs(V[:, d:]).max()) if fit_intercept else 0.0
-        if abs(objective - dual) <= tol * objective and unbalanced <= tol * scale * float(cap.sum()) / k:
-            break
-        if n_iter >= max_iter or a.size * mu <= VANISHED * objective:
+        # What is missing to sum_i c_i = 0 would have to be made up by duals, at the price of part of a margin each.
+        gap = abs(objective - dual) + float(np.abs(V[:, d:]).sum()) / scale
+        tell_gap(gap / max(objective, 1e-300), tol)
+        if gap < 0.9 * mark:
+            mark, last = gap, n_iter
+        if gap < best[0]:
+            best = gap, objective, W, a
+        if gap <= tol * objective or n_iter >= min(max_iter, last + PATIENCE) or a.size * mu <= VANISHED * objective:
             break
         checkpoint()
         n_iter += 1
-        error = mismatch(W, V)
-        system = _System(Z, a, s, curvature(W[:, :d], p) if p >= 2 else curvature(V[:, :d], q), p >= 2)
-        dW, da, ds = system.direction(-a * s, error, V)  # predictor: straight to mu = 0
+        system = _System(Z, a, s, W[:, :d], V, p, mismatch(W, V), vectors)
+        if system.factor is None:
+            break
+        dW, da, ds = system.direction(-a * s)  # predictor: straight to mu = 0
         reach = min(_longest(a, da), _longest(s, ds))
         ahead = float(((a + reach * da) * (s + reach * ds)).mean())
-        dW, da, ds = system.direction(max((ahead / mu) ** 3, 1e-6) * mu - a * s - da * ds, error, V)
+        dW, da, ds = system.direction(max((ahead / mu) ** 3, 1e-6) * mu - a * s - da * ds)
         length = 0.99 * min(_longest(a, da), _longest(s, ds))
-        # The equation is not linear: it may be missed by a share of the gap, or less than before.
-        allowed = 0.1 * np.linalg.norm(V[:, :d] if p >= 2 else W[:, :d]) * min(1.0, a.size * mu / objective)
-        before = np.linalg.norm(error)
+        # The equation is not linear: it may be missed by what costs a share of the gap, or less than before.
+        sizes = np.linalg.norm(V[:, :d]), np.linalg.norm(W[:, :d])
+        allowed = 0.1 * sizes[p < 2] * min(1.0, a.size * mu / max(sizes[0] * sizes[1], 1e-300))
+        before = np.linalg.norm(system.error)
         while length > SHORTEST:
             after = np.linalg.norm(mismatch(W + length * dW, vectors(a + length * da)))
             if after <= max((1 - 0.1 * length) * before, allowed):
@@ -143,6 +181,7 @@ def solve_interior(
         W, a, s = W + length * dW, a + length * da, s + length * ds
         a *= (cap / a.sum(axis=1))[:, None]
         F = Z @ W.T
+    _, objective, W, a = best
     b = scale * W[:, d] - W[:, :d] @ mean if fit_intercept else np.zeros(k)
     return InteriorPoint(W[:, :d], b, a * rival, objective, n_iter)
 
@@ -154,48 +193,89 @@ def _longest(x: np.ndarray, dx: np.ndarray) -> float:
 
 
 class _System:
-    """The linear equations of one step, reduced to dW.
+    """The linear equations of one step, reduced to as many unknowns as W has numbers.
 
     With theta = a/s, f_i = W z_i and the sum of a sample's multipliers fixed, da_i = const + L_i df_i where
     L_i = diag(theta_i) - theta_i theta_i' / sum(theta_i).  S = sum_i L_i (x) z_i z_i' is then what -V grows by.
+    Where V = grad F(W) is linearised, with the second derivative J J', the matrix is J J' + S and the unknown dW; where
+    W = grad G(V) is, the matrix is I + J'S J and the unknown x in dW = J x - error.  Both are positive definite, and a
+    Cholesky factor in units of the diagonal keeps the digits of features and classes of all scales.
     """
 
-    def __init__(self, Z: np.ndarray, a: np.ndarray, s: np.ndarray, H: np.ndarray, primal: bool) -> None:
-        (n, k), d = a.shape, Z.shape[1]
-        self.Z, self.s, self.theta, self.H, self.primal = Z, s, a / s, H, primal
-        theta, total = self.theta, self.theta.sum(axis=1)
-        self.total = total
-        outer = (theta[:, :, None] * Z[:, None, :]).reshape(n, k * d) / np.sqrt(total)[:, None]
-        S = -(outer.T @ outer).reshape(k, d, k, d)
+    def __init__(
+        self, Z: np.ndarray, a: np.ndarray, s: np.ndarray, W: np.ndarray, V: np.ndarray, p: float, error: np.ndarray,
+        vectors: Callable[[np.ndarray], np.ndarray],
+    ) -> None:  # fmt: skip
+        (n, k), d, width = a.shape, W.shape[1], Z.shape[1]
+        self.Z, self.s, self.V, self.error, self.vectors = Z, s, V, error, vectors
+        self.d, self.primal = d, p >= 2
+        self.root = Root(W, p) if self.primal else Root(V[:, :d], p / (p - 1))
+        self.theta = theta = a / s
+        self.total = total = theta.sum(axis=1)
+        self.lead = np.arange(n), theta.argmax(axis=1)
+        outer = (theta[:, :, None] * Z[:, None, :]).reshape(n, k * width) / np.sqrt(total)[:, None]
+        S = -(outer.T @ outer).reshape(k, width, k, width)
         for l in range(k):  # theta - theta^2/total without the difference, in which all digits can be lost
             others = np.delete(theta, l, axis=1).sum(axis=1)
             S[l, :, l, :] = (Z * (theta[:, l] * others / total)[:, None]).T @ Z
-        S = S.reshape(k * d, k * d)
-        self.n_penalised = H.shape[0] // k
-        self.penalised = np.tile(np.arange(d) < self.n_penalised, k)
-        if self.n_penalised < d:  # a constant added to all intercepts changes nothing: hold it
-            at = np.flatnonzero(~self.penalised)
-            S[np.ix_(at, at)] += S[at, at].min()
-        if primal:
-            S[np.ix_(self.penalised, self.penalised)] += H
-            S[np.diag_indices(k * d)] *= 1 + 1e-15
-        else:
-            S[self.penalised] = H @ S[self.penalised]
-            S[np.diag_indices(k * d)] += self.penalised
-        self.factor = linalg.lu_factor(S, overwrite_a=True, check_finite=False)
-
-    def direction(self, change: np.ndarray, error: np.ndarray, V: np.ndarray) -> tuple[Any, Any, Any]:
-        """dW, da and ds for which a s changes by ``change`` and the equations of V and W hold."""
-        d = self.n_penalised
-        pull = change / self.s
-        fixed = pull - self.theta * (pull.sum(axis=1) / self.total)[:, None]
-        right = -fixed.T @ self.Z
+        if d < width:  # a constant added to all intercepts changes nothing: hold it
+            S[:, d, :, d] += np.diagonal(S[:, d, :, d]).min()
         if self.primal:
-            right[:, :d] -= error
+            S[:, :d, :, :d] += curvature(W, p).reshape(k, d, k, d)
         else:
-            right[:, :d] = (self.H @ right[:, :d].ravel()).reshape(error.shape) - error
-        right[:, d:] += V[:, d:]
-        dW = linalg.lu_solve(self.factor, right.ravel(), overwrite_b=True, check_finite=False).reshape(right.shape)
+            for _ in range(2):  # S is symmetric
+                S[:, :d] = self.root.transposed_times(S[:, :d])
+                S = S.transpose(2, 3, 0, 1)
+            S[:, :d, :, :d] += np.eye(k * d).reshape(k, d, k, d)
+        A = S.reshape(k * width, k * width)
+        self.unit = 1 / np.sqrt(np.maximum(np.diagonal(A), 1e-300))
+        A *= self.unit * self.unit[:, None]
+        self.factor = _cholesky(A)
+
+    def direction(self, change: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """dW, da and ds for which a s changes by ``change`` and the equations of V and W hold."""
+        x = np.zeros_like(self.V)
+        for _ in range(2):  # the second solves for what rounding has left
+            missed = (self._missed(x, change).ravel() * self.unit)[:, None]
+            x += (linalg.cho_solve(self.factor, missed, check_finite=False)[:, 0] * self.unit).reshape(x.shape)
+        dW = self._dW(x)
+        return dW, *self._follow(dW, change)
+
+    def _dW(self, x: np.ndarray) -> np.ndarray:
+        return x if self.primal else np.c_[self.root.times(x[:, : self.d]) - self.error, x[:, self.d :]]
+
+    def _follow(self, dW: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """da and ds.
+
+        The largest theta of a sample can be all of cap over next to nothing.  It has to meet no difference of scores,
+        and its da is what keeps the sum: otherwise rounding there is larger than the other multipliers.
+        """
+        pull = change / self.s
         dF = self.Z @ dW.T
+        dF -= dF[self.lead][:, None]
         ds = ((pull.sum(axis=1) + (self.theta * dF).sum(axis=1)) / self.total)[:, None] - dF
-        return dW, pull - self.theta * ds, ds
+        da = pull - self.theta * ds
+        da[self.lead] = 0
+        da[self.lead] = -da.sum(axis=1)
+        return da, ds
+
+    def _missed(self, x: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """By how much x misses the equations, in their own terms: products with S have lost the small numbers."""
+        d, root = self.d, self.root
+        dV = self.vectors(self._follow(self._dW(x), change)[0])
+        if self.primal:
+            penalised = dV[:, :d] - self.error - root.times(root.transposed_times(x[:, :d]))
+        else:
+            penalised = root.transposed_times(dV[:, :d]) - x[:, :d]
+        return np.c_[penalised, self.V[:, d:] + dV[:, d:]]
+
+
+def _cholesky(A: np.ndarray) -> Any:
+    """The factor of a matrix with unit diagonal that is positive definite but for rounding."""
+    for lift in (1e-15, 1e-14, 1e-13, 1e-12, 1e-11):
+        A[np.diag_indices(len(A))] = 1 + lift
+        try:
+            return linalg.cho_factor(A, lower=True, check_finite=False)
+        except linalg.LinAlgError:
+            continue
+    return None
