@@ -50,7 +50,7 @@ from .lp_interior import half_square, solve_interior
 
 Stage = tuple[tuple[Any, ...], float, bool]  # arrays of the rows, gap to reach, whether it may give up
 POLISHED = 1e-9  # gap that interior-point steps reach with hardly a doubt
-INTERIOR_PARAMETERS, INTERIOR_SIZE = 1900, 10_000_000  # largest d k, and n d k, for interior-point steps
+INTERIOR_PARAMETERS, INTERIOR_SIZE = 1900, 10_000_000  # largest min(n, d) k, and n d k, for interior-point steps
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def solve_lp(
     rows = (lambda: X.toarray() if sparse.issparse(X) else X) if few_parameters(X.shape, n_classes) else None
     face = _face_pays(X, n_classes)
     return _solve(
-        solve, stages, y, cap, n_classes, p, mean, fit_intercept, face, rows, X.shape[1], tol, max_iter, seed, state,
+        solve, stages, y, cap, n_classes, p, mean, fit_intercept, face, rows, min(X.shape), tol, max_iter, seed, state,
         verbose,
     )[0]  # fmt: skip
 
@@ -173,7 +173,7 @@ def _needed(stages: list[Stage], tol: float) -> float:
 def few_parameters(shape: tuple[int, int], k: int) -> bool:
     """Whether interior-point steps are within reach."""
     n, d = shape
-    return d * k <= INTERIOR_PARAMETERS and n * d * k <= INTERIOR_SIZE
+    return min(n, d) * k <= INTERIOR_PARAMETERS and n * d * k <= INTERIOR_SIZE
 
 
 def _solve(

@@ -114,6 +114,10 @@ def solve_interior(
     q = p / (p - 1)
     mean = X.mean(axis=0) if fit_intercept else np.zeros(d)
     rows = X - mean  # the solution is the same, the numbers are better
+    axes = None
+    if d > n:  # the class vectors lie in the span of the rows
+        axes, turned = linalg.qr(rows.T, mode="economic", check_finite=False)
+        rows, d = turned.T, n
     scale = float(np.sqrt(np.square(rows).sum(axis=1).mean())) or 1.0
     Z = np.c_[rows, np.full(n, scale)] if fit_intercept else rows
     rival = np.ones((n, k))
@@ -182,8 +186,9 @@ def solve_interior(
         a *= (cap / a.sum(axis=1))[:, None]
         F = Z @ W.T
     _, objective, W, a = best
-    b = scale * W[:, d] - W[:, :d] @ mean if fit_intercept else np.zeros(k)
-    return InteriorPoint(W[:, :d], b, a * rival, objective, n_iter)
+    found = W[:, :d] if axes is None else W[:, :d] @ axes.T
+    b = scale * W[:, d] - found @ mean if fit_intercept else np.zeros(k)
+    return InteriorPoint(found, b, a * rival, objective, n_iter)
 
 
 def _longest(x: np.ndarray, dx: np.ndarray) -> float:
