@@ -10,7 +10,8 @@ rivals are the dual numbers alpha of the other solvers.  With V = sum_i z_i c_i'
     V = grad F(W)   or, which is the same,   W = grad G(V),   G = 1/2 ||V||_{2,q}^2;        a_il s_il = 0
 
 A step is Newton's for these equations with a_il s_il = mu, by the predictor and corrector of Mehrotra (1992).  Of the
-two forms of the first equation the one with the exponent above 2 is linearised: its derivative is bounded.  Neither C
+two forms of the first equation the one with the exponent above 2 is linearised: its derivative is bounded.  For large p
+it is nearly zero where a class vector is too short, and steps are too long; there the other form takes over.  Neither C
 nor p nor the shape of the data matters much: 10 to 35 steps, each of the price of a Cholesky factor of k d rows.
 Block ascent, which has no such price, crawls where d is small and C or p is large.
 """
@@ -28,7 +29,7 @@ from skmargin._core import checkpoint
 
 from .progress import tell_gap
 
-SHORTEST = 1e-8  # a step below this is no progress
+SHORT, SHORTEST = 0.1, 1e-8  # a step below these is worth another try, and no progress
 PATIENCE = 12  # steps in which the gap falls by less than a tenth: rounding is all there is
 VANISHED = 1e-30  # sum of a s, relative to the objective, at which only rounding is left to iterate on
 
@@ -129,12 +130,37 @@ def solve_interior(
         c = alpha.sum(axis=1)[:, None] * own - alpha
         return c.T @ Z
 
-    def mismatch(W: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """Of the equation that is linearised."""
+    def mismatch(W: np.ndarray, V: np.ndarray, linked: bool) -> np.ndarray:
+        """Of W = grad G(V), where ``linked``, or V = grad F(W)."""
         W, V = W[:, :d], V[:, :d]
-        if p >= 2:
+        if not linked:
             return class_weights(W, p)[:, None] * W - V
         return W - class_weights(V, q)[:, None] * V
+
+    def step(
+        W: np.ndarray, V: np.ndarray, a: np.ndarray, s: np.ndarray, linked: bool
+    ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        """How far to go, and the directions of W, a and s."""
+        mu = float((a * s).mean())
+        error = mismatch(W, V, linked)
+        system = _System(Z, a, s, W[:, :d], V, p, error, vectors, linked)
+        if system.factor is None:
+            return 0.0, W, a, s
+        dW, da, ds = system.direction(-a * s)  # predictor: straight to mu = 0
+        reach = min(_longest(a, da), _longest(s, ds))
+        ahead = float(((a + reach * da) * (s + reach * ds)).mean())
+        dW, da, ds = system.direction(max((ahead / mu) ** 3, 1e-6) * mu - a * s - da * ds)
+        length = 0.99 * min(_longest(a, da), _longest(s, ds))
+        # The equation is not linear: it may be missed by what costs a share of the gap, or less than before.
+        sizes = float(np.linalg.norm(V[:, :d])), float(np.linalg.norm(W[:, :d]))
+        allowed = 0.1 * sizes[linked] * min(1.0, a.size * mu / max(sizes[0] * sizes[1], 1e-300))
+        before = float(np.linalg.norm(error))
+        while length > SHORTEST:
+            after = float(np.linalg.norm(mismatch(W + length * dW, vectors(a + length * da), linked)))
+            if after <= max((1 - 0.1 * length) * before, allowed):
+                break
+            length *= 0.6
+        return length, dW, da, ds
 
     # Start: all multipliers alike, and the class vectors of the best point on the ray through their V.
     a = np.repeat(cap[:, None] / k, k, axis=1)
@@ -146,7 +172,7 @@ def solve_interior(
     )
     F = Z @ W.T
     s = (F + rival).max(axis=1)[:, None] + max(0.1, 0.1 * float(np.abs(F).max())) - F - rival
-    best, mark, n_iter, last = (np.inf, np.inf, W, a), np.inf, 0, 0
+    lowest, nearest, mark, n_iter, last = (np.inf, W), (np.inf, a), np.inf, 0, 0
     while True:
         V = vectors(a)
         mu = float((a * s).mean())
@@ -157,35 +183,23 @@ def solve_interior(
         tell_gap(gap / max(objective, 1e-300), tol)
         if gap < 0.9 * mark:
             mark, last = gap, n_iter
-        if gap < best[0]:
-            best = gap, objective, W, a
+        if objective < lowest[0]:
+            lowest = objective, W
+        if gap < nearest[0]:
+            nearest = gap, a
         if gap <= tol * objective or n_iter >= min(max_iter, last + PATIENCE) or a.size * mu <= VANISHED * objective:
             break
         checkpoint()
         n_iter += 1
-        system = _System(Z, a, s, W[:, :d], V, p, mismatch(W, V), vectors)
-        if system.factor is None:
-            break
-        dW, da, ds = system.direction(-a * s)  # predictor: straight to mu = 0
-        reach = min(_longest(a, da), _longest(s, ds))
-        ahead = float(((a + reach * da) * (s + reach * ds)).mean())
-        dW, da, ds = system.direction(max((ahead / mu) ** 3, 1e-6) * mu - a * s - da * ds)
-        length = 0.99 * min(_longest(a, da), _longest(s, ds))
-        # The equation is not linear: it may be missed by what costs a share of the gap, or less than before.
-        sizes = np.linalg.norm(V[:, :d]), np.linalg.norm(W[:, :d])
-        allowed = 0.1 * sizes[p < 2] * min(1.0, a.size * mu / max(sizes[0] * sizes[1], 1e-300))
-        before = np.linalg.norm(system.error)
-        while length > SHORTEST:
-            after = np.linalg.norm(mismatch(W + length * dW, vectors(a + length * da)))
-            if after <= max((1 - 0.1 * length) * before, allowed):
-                break
-            length *= 0.6
+        length, dW, da, ds = step(W, V, a, s, p < 2)
+        if p > 2 and length < SHORT:
+            length, dW, da, ds = max((length, dW, da, ds), step(W, V, a, s, True), key=lambda found: found[0])
         if not length > SHORTEST:
             break
         W, a, s = W + length * dW, a + length * da, s + length * ds
         a *= (cap / a.sum(axis=1))[:, None]
         F = Z @ W.T
-    _, objective, W, a = best
+    (objective, W), a = lowest, nearest[1]
     found = W[:, :d] if axes is None else W[:, :d] @ axes.T
     b = scale * W[:, d] - found @ mean if fit_intercept else np.zeros(k)
     return InteriorPoint(found, b, a * rival, objective, n_iter)
@@ -209,12 +223,16 @@ class _System:
 
     def __init__(
         self, Z: np.ndarray, a: np.ndarray, s: np.ndarray, W: np.ndarray, V: np.ndarray, p: float, error: np.ndarray,
-        vectors: Callable[[np.ndarray], np.ndarray],
+        vectors: Callable[[np.ndarray], np.ndarray], linked: bool,
     ) -> None:  # fmt: skip
         (n, k), d, width = a.shape, W.shape[1], Z.shape[1]
         self.Z, self.s, self.V, self.error, self.vectors = Z, s, V, error, vectors
         self.d, self.primal = d, p >= 2
+        if self.primal and linked:  # from W = grad G(V) to equations in V: the derivatives of F and G are inverse
+            W = class_weights(V[:, :d], p / (p - 1))[:, None] * V[:, :d]
         self.root = Root(W, p) if self.primal else Root(V[:, :d], p / (p - 1))
+        if self.primal and linked:
+            self.error = self.root.times(self.root.transposed_times(error))
         self.theta = theta = a / s
         self.total = total = theta.sum(axis=1)
         self.lead = np.arange(n), theta.argmax(axis=1)
@@ -250,7 +268,7 @@ class _System:
         return x if self.primal else np.c_[self.root.times(x[:, : self.d]) - self.error, x[:, self.d :]]
 
     def _follow(self, dW: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """da and ds.
+        """What a and s change by with W.
 
         The largest theta of a sample can be all of cap over next to nothing.  It has to meet no difference of scores,
         and its da is what keeps the sum: otherwise rounding there is larger than the other multipliers.
