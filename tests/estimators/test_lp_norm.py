@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import CrammerSingerSVC, LpNormSVC
-from skmargin.solvers.lp_interior import class_weights, curvature, solve_interior
+from skmargin.solvers.lp_interior import Root, class_weights, curvature, solve_interior
 
 
 @parametrize_with_checks([LpNormSVC(), LpNormSVC(p=3.0), LpNormSVC(kernel="rbf")])
@@ -172,6 +172,72 @@ def test_every_p_is_certified(p, container):
     assert clf.dual_gap_ <= 1e-3
     assert objective(clf, X, y[:500], 0.1, p) == pytest.approx(clf.objective_, rel=1e-5)
     assert np.array_equal(clf.coef_, clone(clf).fit(container(X), y[:500]).coef_)
+
+
+@pytest.mark.parametrize("p", [1.2, 3.0, 10.0, 50.0])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_features_of_mixed_scales(p, intercept):
+    """Multipliers that are all of C beside others of 1e-6: rounding in the first must not spoil the second."""
+    y = np.arange(20) % 6
+    for seed in (4, 6, 7, 9):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(20, 12)) * 10 ** rng.uniform(-3, 3, 12)
+        for C in (1.0, 100.0, 1e4):
+            clf = LpNormSVC(C=C, p=p, fit_intercept=intercept, tol=1e-5, random_state=0).fit(X, y)
+            assert clf.dual_gap_ <= 1e-5
+            assert objective(clf, X, y, C, p) == pytest.approx(clf.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [1.1, 1.5, 3.0, 50.0])
+@pytest.mark.parametrize("size", [1e-3, 1e3])
+def test_interior_point_steps_know_no_scale(p, size):
+    """Weak and strong penalties, and more features than rows: few steps to a gap near rounding."""
+    for n, d, k in ((40, 6, 5), (12, 40, 4)):
+        X, y = toy(n, d, k, seed=3)
+        point = solve_interior(size * X, y, np.ones(n), k, p, fit_intercept=True, tol=1e-9, max_iter=100)
+        clf = LpNormSVC(C=1, p=p, tol=1e-8).fit(size * X, y)
+        assert point.n_iter < 60
+        assert point.objective == pytest.approx(clf.objective_, rel=1e-7)
+
+
+def test_roots_of_the_curvature():
+    M = np.random.default_rng(0).normal(size=(3, 4))
+    for r in (2.0, 3.0, 11.0):
+        J = Root(M, r).times(np.eye(12).reshape(3, 4, 12)).reshape(12, 12)
+        np.testing.assert_allclose(J @ J.T, curvature(M, r), atol=1e-12)
+        np.testing.assert_allclose(Root(M, r).transposed_times(np.eye(12).reshape(3, 4, 12)).reshape(12, 12), J.T)
+
+
+def test_tiny_problems_are_not_polished_for_ever():
+    rng = np.random.default_rng(0)
+    for X, k in ((0.016 * rng.normal(size=(74, 18)), 6), (rng.normal(size=(12, 150)), 10)):
+        for p in (1.1, 10.0):
+            clf = LpNormSVC(C=1e-4 if k == 6 else 1e3, p=p, random_state=0).fit(X, np.arange(len(X)) % k)
+            assert clf.dual_gap_ <= 1e-8 and clf.n_iter_ < 2000
+
+
+@pytest.mark.parametrize(("n", "cache"), [(75, 500), (520, 500), (520, 1)])
+@pytest.mark.parametrize("kernel", ["precomputed", "rbf"])
+def test_kernel_objective_is_that_of_the_published_coefficients(n, cache, kernel):
+    """In double precision, whatever the passes were made in."""
+    y, C = np.arange(n) % 8, 1000.0 if n == 75 else 1.0
+    X = np.random.default_rng(78).normal(size=(n, 5))
+    K = rbf_kernel(X, gamma=0.3)
+    clf = LpNormSVC(C=C, p=10, kernel=kernel, gamma=0.3, cache_size=cache, random_state=0)
+    clf.fit(K if kernel == "precomputed" else X, y)
+    coef = np.zeros((n, 8))
+    coef[clf.support_] = clf.dual_coef_
+    scores = K @ coef
+    norms = np.sqrt(np.einsum("il,il->l", coef, scores))
+    F, own = scores + clf.intercept_, (np.arange(n), y)
+    hinges = 1 - F[own][:, None] + F
+    hinges[own] = 0
+    value = 0.5 * (norms**10).sum() ** 0.2 + C * hinges.max(axis=1).sum()
+    assert clf.objective_ == pytest.approx(value, rel=1e-9)
+    assert clf.dual_gap_ <= 1e-3
+    if n == 75:
+        exact = clone(clf).set_params(tol=1e-6).fit(K if kernel == "precomputed" else X, y)
+        assert clf.objective_ * (1 - clf.dual_gap_) <= exact.objective_
 
 
 def test_small_p_concentrates_the_norms():

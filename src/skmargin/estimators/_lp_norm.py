@@ -11,13 +11,15 @@ from sklearn.utils._param_validation import Interval
 from ..kernels._rows import KernelRows
 from ..kernels.gram import gram
 from ..kernels.row_cache import RowCache
-from ..solvers.dual_blocks import TINY, DualState
+from ..solvers.dual_blocks import DualState
 from ..solvers.kernel_blocks import KernelState
 from ..solvers.kernel_factor import can_factor, factor
 from ..solvers.lp_blocks import LpKernelState, solve_lp, solve_lp_kernel
 from ._base import Problem
 from ._documented import documented
 from ._dual import Before, DualMachine
+
+DOUBLE_ROWS = 500  # up to so many rows passes over a kernel matrix in float64 are as fast as in float32
 
 
 @documented
@@ -119,19 +121,29 @@ class LpNormSVC(DualMachine):
         X, y, k = self._kernel_points(problem), problem.y, problem.n_classes
         n = len(y)
         arguments = (self.kernel, self._gamma, self.degree, self.coef0)
-        dtype = np.dtype(self._row_dtype(X) if n * n * k > TINY else np.float64)
-        K: np.ndarray | RowCache
-        if self.kernel == "precomputed" or n**2 * dtype.itemsize <= self.cache_size * 2**20:
-            K = np.ascontiguousarray(gram(X, None, *arguments, dtype=dtype), dtype=dtype)
-        else:
-            K = RowCache(X, *arguments, dtype, self.cache_size)
+
+        def whole(dtype: Any) -> np.ndarray | RowCache:
+            if self.kernel == "precomputed" or n**2 * np.dtype(dtype).itemsize <= self.cache_size * 2**20:
+                return np.ascontiguousarray(gram(X, None, *arguments, dtype=dtype), dtype=dtype)
+            return RowCache(X, *arguments, dtype, self.cache_size)
+
+        def matrix(rows: np.ndarray | None) -> np.ndarray | RowCache:
+            if rows is None or self.kernel == "precomputed":
+                return whole(np.float64)
+            K = RowCache(X, *arguments, np.float64, self.cache_size)
+            K.prepare(rows)
+            return K
+
+        # Not a function, which may take long: it would be asked twice.
+        single = n > DOUBLE_ROWS and isinstance(self.kernel, str) and self._row_dtype(X) == np.float32
 
         def factored() -> np.ndarray | None:
             rows = KernelRows(X, *arguments, np.float64, self.cache_size, self.n_jobs)
             return factor(rows) if can_factor(rows) else None
 
         state = solve_lp_kernel(
-            K, y, self.C * problem.weight, k, self.p, factored=factored,
+            matrix, y, self.C * problem.weight, k, self.p,
+            coarse=(lambda: whole(np.float32)) if single else None, factored=factored,
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
             verbose=self.verbose,
             state=before.solution if before is not None and before.fits(problem, LpKernelState) else None,

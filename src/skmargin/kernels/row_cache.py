@@ -28,6 +28,14 @@ class RowCache:
         self._slot, self._owner = [-1] * n, [-1] * slots  # position of a row in the store, and back
         self._oldest = 0
 
+    def prepare(self, rows: np.ndarray) -> None:
+        """Compute these rows, as many as there is room for, in one product; for a cache that is still empty."""
+        rows, products = rows[: len(self._owner)], self._products
+        products.fill(products.Z[rows], products.norms[rows] if products.dense_rbf else None, self._store[: len(rows)])
+        for at, i in enumerate(rows.tolist()):
+            self._owner[at], self._slot[i] = i, at
+        self._oldest = len(rows) % len(self._owner)
+
     def __call__(self, i: int) -> np.ndarray:
         """Row ``i``; another call may write over it."""
         at = self._slot[i]

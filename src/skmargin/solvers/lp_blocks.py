@@ -49,7 +49,7 @@ from .kernel_blocks import coefficients
 from .lp_interior import half_square, solve_interior
 
 Stage = tuple[tuple[Any, ...], float, bool]  # arrays of the rows, gap to reach, whether it may give up
-POLISHED = 1e-9  # gap that interior-point steps reach with hardly a doubt
+POLISHED, POLISHING = 1e-9, 50  # gap that interior-point steps reach with hardly a doubt, in so many of them
 INTERIOR_PARAMETERS, INTERIOR_SIZE = 1900, 10_000_000  # largest min(n, d) k, and n d k, for interior-point steps
 
 
@@ -97,12 +97,13 @@ def solve_lp(
 
 
 def solve_lp_kernel(
-    K: np.ndarray | RowCache,
+    matrix: Callable[[np.ndarray | None], np.ndarray | RowCache],
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
     p: float,
     *,
+    coarse: Callable[[], np.ndarray | RowCache] | None = None,
     factored: Callable[[], np.ndarray | None] | None = None,
     fit_intercept: bool = True,
     tol: float = 1e-3,
@@ -113,29 +114,53 @@ def solve_lp_kernel(
 ) -> LpKernelState:
     """Solve for a kernel matrix to a relative duality gap of ``tol``; see the head of this file.
 
-    ``factored`` gives R with K = R R' (kernel_factor.py), or None.
+    ``matrix`` gives it in float64, whose objective and gap are returned; its argument are the rows that are sure to be
+    needed, None for all.  ``coarse`` gives it in float32, for passes twice as fast that come first.  ``factored`` gives
+    R with K = R R' (kernel_factor.py), or None.
     """
     n, k = len(y), n_classes
-    solve, arrays = (_ext.lp_rows, (K, K.diagonal)) if isinstance(K, RowCache) else (_ext.lp_gram, (K,))
     mean = np.zeros(n) if fit_intercept else None
-    stages = _tiny(arrays, tol) if n * n * k <= TINY else [(arrays, tol, False)]
 
-    def run(state: LpKernelState | None, R: np.ndarray | None, max_iter: int) -> LpKernelState:
+    def run(
+        K: np.ndarray | RowCache, state: LpKernelState | None, passes: int, R: np.ndarray | None = None
+    ) -> LpKernelState:
+        single = (K.diagonal if isinstance(K, RowCache) else K).dtype == np.float32
+        goal = 0.9 * tol if single else tol
+        solve, arrays = (_ext.lp_rows, (K, K.diagonal)) if isinstance(K, RowCache) else (_ext.lp_gram, (K,))
+        stages = _tiny(arrays, tol) if n * n * k <= TINY else [(arrays, goal, single)]
         d = n if R is None else R.shape[1]
         rows = (lambda: R) if R is not None and few_parameters(R.shape, k) else None
         found, interior = _solve(
-            solve, stages, y, cap, k, p, mean, fit_intercept, True, rows, d, tol, max_iter, seed, state, verbose
+            solve, stages, y, cap, k, p, mean, fit_intercept, True, rows, d, goal, passes, seed, state, verbose
         )
         return _as_kernel_state(found, interior, y, R, p)
 
     # The rank of the matrix says whether interior-point steps are within reach.  A factor costs n^3/3, a pass at most
     # 4 n^2 k: it may be tried after this many passes.
-    first = run(state, None, max_iter if factored is None else min(max_iter, 100 + n // k))
-    if factored is None or first.gap <= _needed(stages, tol) or first.n_iter >= max_iter:
-        return first
-    second = run(first, factored(), max_iter - first.n_iter)
-    best = min(first, second, key=lambda s: s.gap)
-    return replace(best, n_iter=first.n_iter + second.n_iter)
+    most = max_iter if factored is None else min(max_iter, 100 + n // k)
+    factor: np.ndarray | None = None
+    support: np.ndarray | None = None
+    left, needed = max_iter, tol if n * n * k > TINY else min(tol, POLISHED)
+    if coarse is not None:
+        K = coarse()
+        state = run(K, state, most)
+        left -= state.n_iter
+        if factored is not None and state.gap > 0.9 * tol and left > 0:
+            factor = factored()
+            if factor is None or not few_parameters(factor.shape, k):
+                factored, state = None, run(K, state, left)
+                left -= state.n_iter
+        most = left if factored is None else most - (max_iter - left)
+        if factored is None or factor is None:  # nothing but a certificate is to come, or little more
+            support = np.flatnonzero(state.W.any(axis=1))
+        del K  # before there is another one
+    K = matrix(support)
+    first = run(K, state, min(most, left))
+    left -= first.n_iter
+    if factored is None or first.gap <= needed or left <= 0:
+        return replace(first, n_iter=max_iter - left)
+    second = run(K, first, left, factored() if factor is None else factor)
+    return replace(min(first, second, key=lambda s: s.gap), n_iter=max_iter - left + second.n_iter)
 
 
 def _as_kernel_state(found: DualState, interior: bool, y: np.ndarray, R: np.ndarray | None, p: float) -> LpKernelState:
@@ -211,7 +236,7 @@ def _solve(
     for arrays, goal, may_stall in stages:
         out = solve(
             *arrays, y, cap, k, p / (p - 1), mean, intercept, multipliers, *duals,
-            goal, max(1, most - passes), may_stall, face, seed + passes,
+            goal, most - passes, may_stall, face, seed + passes,
         )  # fmt: skip
         duals, multipliers = out["duals"], out["multipliers"]
         passes += out["passes"]
@@ -230,11 +255,12 @@ def _solve(
     needed, interior = _needed(stages, tol), False
     reached = best["primal"] - bound <= needed * best["primal"] or passes >= max_iter
     if rows is not None and not reached:
+        left = max_iter - passes
+        if best["primal"] - bound <= tol * best["primal"]:  # what is left is nobody's wish
+            left = min(left, POLISHING)
         with blas_threads(1):
             R = np.asarray(rows(), dtype=np.float64)
-            point = solve_interior(
-                R, y, cap, k, p, fit_intercept=intercept, tol=0.1 * needed, max_iter=max_iter - passes
-            )
+            point = solve_interior(R, y, cap, k, p, fit_intercept=intercept, tol=0.1 * needed, max_iter=left)
         passes += point.n_iter
         linear = solve in (_ext.lp_dense, _ext.lp_csr)
         b = point.b + (point.W @ mean if linear and intercept else 0.0)
