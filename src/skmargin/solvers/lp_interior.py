@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import lapack
 
 from skmargin._core import checkpoint
 
@@ -90,11 +90,11 @@ class Root:
         self.excess = np.sqrt(r - 1) - 1
 
     def times(self, B: np.ndarray) -> np.ndarray:
-        """J B for vectors B of shape (k, d, ...)."""
+        """J B for one vector or m of them, of shape (k, d) or (k, d, m)."""
         return self._weighted(self._bent(B))
 
     def transposed_times(self, B: np.ndarray) -> np.ndarray:
-        """J'B for vectors B of shape (k, d, ...)."""
+        """J'B, as `times`."""
         return self._bent(self._weighted(B))
 
     def _weighted(self, B: np.ndarray) -> np.ndarray:
@@ -102,8 +102,8 @@ class Root:
 
     def _bent(self, B: np.ndarray) -> np.ndarray:
         along = np.einsum("ld,ld...->l...", self.rays, B)
-        along -= np.multiply.outer(self.shares, np.tensordot(self.shares, along, 1))
-        return B + self.excess * np.einsum("ld,l...->ld...", self.rays, along)
+        along -= np.multiply.outer(self.shares, self.shares @ along)
+        return B + np.einsum("ld,l...->ld...", self.excess * self.rays, along)
 
 
 def solve_interior(
@@ -146,7 +146,7 @@ def solve_interior(
         system = _System(Z, a, s, W[:, :d], V, p, error, vectors, linked)
         if system.factor is None:
             return 0.0, W, a, s
-        dW, da, ds = system.direction(-a * s)  # predictor: straight to mu = 0
+        dW, da, ds = system.direction(-a * s, 1)  # predictor: straight to mu = 0
         reach = min(_longest(a, da), _longest(s, ds))
         ahead = float(((a + reach * da) * (s + reach * ds)).mean())
         dW, da, ds = system.direction(max((ahead / mu) ** 3, 1e-6) * mu - a * s - da * ds)
@@ -206,9 +206,8 @@ def solve_interior(
 
 
 def _longest(x: np.ndarray, dx: np.ndarray) -> float:
-    """Longest step up to 1 that keeps x >= 0."""
-    falls = dx < 0
-    return min(1.0, float((x[falls] / -dx[falls]).min())) if falls.any() else 1.0
+    """Longest step up to 1 that keeps x > 0 from falling below 0."""
+    return 1 / max(1.0, float((-dx / x).max()))
 
 
 class _System:
@@ -238,16 +237,17 @@ class _System:
         self.lead = np.arange(n), theta.argmax(axis=1)
         outer = (theta[:, :, None] * Z[:, None, :]).reshape(n, k * width) / np.sqrt(total)[:, None]
         S = -(outer.T @ outer).reshape(k, width, k, width)
-        for l in range(k):  # theta - theta^2/total without the difference, in which all digits can be lost
-            others = np.delete(theta, l, axis=1).sum(axis=1)
-            S[l, :, l, :] = (Z * (theta[:, l] * others / total)[:, None]).T @ Z
+        # theta - theta^2/total without the difference, in which all digits can be lost
+        inner = theta * (theta @ (1 - np.eye(k))) / total[:, None]
+        for l in range(k):
+            S[l, :, l, :] = (Z * inner[:, l, None]).T @ Z
         if d < width:  # a constant added to all intercepts changes nothing: hold it
             S[:, d, :, d] += np.diagonal(S[:, d, :, d]).min()
         if self.primal:
             S[:, :d, :, :d] += curvature(W, p).reshape(k, d, k, d)
         else:
             for _ in range(2):  # S is symmetric
-                S[:, :d] = self.root.transposed_times(S[:, :d])
+                S[:, :d] = self.root.transposed_times(S[:, :d].reshape(k, d, -1)).reshape(k, d, k, width)
                 S = S.transpose(2, 3, 0, 1)
             S[:, :d, :, :d] += np.eye(k * d).reshape(k, d, k, d)
         A = S.reshape(k * width, k * width)
@@ -255,25 +255,26 @@ class _System:
         A *= self.unit * self.unit[:, None]
         self.factor = _cholesky(A)
 
-    def direction(self, change: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def direction(self, change: np.ndarray, solves: int = 2) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """dW, da and ds for which a s changes by ``change`` and the equations of V and W hold."""
-        x = np.zeros_like(self.V)
-        for _ in range(2):  # the second solves for what rounding has left
-            missed = (self._missed(x, change).ravel() * self.unit)[:, None]
-            x += (linalg.cho_solve(self.factor, missed, check_finite=False)[:, 0] * self.unit).reshape(x.shape)
+        pull, x = change / self.s, np.zeros_like(self.V)
+        for _ in range(solves):  # the second for what rounding has left
+            missed = self._missed(x, pull).ravel() * self.unit
+            x += (lapack.dpotrs(self.factor, missed, lower=1)[0] * self.unit).reshape(x.shape)
         dW = self._dW(x)
-        return dW, *self._follow(dW, change)
+        return dW, *self._follow(dW, pull)
 
     def _dW(self, x: np.ndarray) -> np.ndarray:
-        return x if self.primal else np.c_[self.root.times(x[:, : self.d]) - self.error, x[:, self.d :]]
+        if self.primal:
+            return x
+        return np.concatenate([self.root.times(x[:, : self.d]) - self.error, x[:, self.d :]], axis=1)
 
-    def _follow(self, dW: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _follow(self, dW: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What a and s change by with W.
 
         The largest theta of a sample can be all of cap over next to nothing.  It has to meet no difference of scores,
         and its da is what keeps the sum: otherwise rounding there is larger than the other multipliers.
         """
-        pull = change / self.s
         dF = self.Z @ dW.T
         dF -= dF[self.lead][:, None]
         ds = ((pull.sum(axis=1) + (self.theta * dF).sum(axis=1)) / self.total)[:, None] - dF
@@ -282,23 +283,22 @@ class _System:
         da[self.lead] = -da.sum(axis=1)
         return da, ds
 
-    def _missed(self, x: np.ndarray, change: np.ndarray) -> np.ndarray:
+    def _missed(self, x: np.ndarray, pull: np.ndarray) -> np.ndarray:
         """By how much x misses the equations, in their own terms: products with S have lost the small numbers."""
         d, root = self.d, self.root
-        dV = self.vectors(self._follow(self._dW(x), change)[0])
+        dV = self.vectors(self._follow(self._dW(x), pull)[0])
         if self.primal:
             penalised = dV[:, :d] - self.error - root.times(root.transposed_times(x[:, :d]))
         else:
             penalised = root.transposed_times(dV[:, :d]) - x[:, :d]
-        return np.c_[penalised, self.V[:, d:] + dV[:, d:]]
+        return np.concatenate([penalised, self.V[:, d:] + dV[:, d:]], axis=1)
 
 
-def _cholesky(A: np.ndarray) -> Any:
-    """The factor of a matrix with unit diagonal that is positive definite but for rounding."""
+def _cholesky(A: np.ndarray) -> np.ndarray | None:
+    """The factor of a matrix with unit diagonal that is positive definite but for rounding; None if it is not."""
     for lift in (1e-15, 1e-14, 1e-13, 1e-12, 1e-11):
         A[np.diag_indices(len(A))] = 1 + lift
-        try:
-            return linalg.cho_factor(A, lower=True, check_finite=False)
-        except linalg.LinAlgError:
-            continue
+        factor, failed = lapack.dpotrf(A.T, lower=1, clean=0)
+        if not failed:
+            return np.asarray(factor)
     return None
