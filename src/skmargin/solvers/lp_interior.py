@@ -30,7 +30,7 @@ from skmargin._core import checkpoint
 from .progress import tell_gap
 
 SHORT, SHORTEST = 0.1, 1e-8  # a step below these is worth another try, and no progress
-PATIENCE = 12  # steps in which the gap falls by less than a tenth: rounding is all there is
+PATIENCE = 20  # steps in which the gap falls by less than a tenth: rounding is all there is
 VANISHED = 1e-30  # sum of a s, relative to the objective, at which only rounding is left to iterate on
 
 
