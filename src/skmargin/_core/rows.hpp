@@ -2,9 +2,11 @@
 //
 // A view knows: the scores of one sample for some or all classes, how to add one sample's step to W, ||x_i||^2, x_i'v,
 // x_i'x_j.
-// Dense rows want W class-major (a visit needs two or three classes: as many contiguous inner products); sparse rows
-// want it feature-major (a stored number touches one short contiguous run).
+// Dense rows want W class-major (a visit needs two or three classes: as many contiguous inner products), unless they
+// are so short that the sum over a vector takes longer than the products in it; sparse rows want it feature-major (a
+// stored number touches one short contiguous run).
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -56,18 +58,34 @@ class DenseRows {
     using T = Number;
     // Rows of d numbers, `stride` apart.
     DenseRows(const T* X, int64_t n, int64_t d, int64_t stride, int32_t k)
-        : n(n), d(d), k(k), X_(X), stride_(stride), ld_(rounded_up(d, 64 / sizeof(T))), simd_(simd<T>()) {}
+        : n(n), d(d), k(k), X_(X), stride_(stride), simd_(simd<T>()) {
+        const int64_t padded = rounded_up(k, simd_.lanes);
+        by_feature_ = padded <= on_stack && padded * d <= std::min(k, 3) * (d + sum_of_lanes * simd_.lanes);
+        ld_ = by_feature_ ? padded : rounded_up(d, 64 / sizeof(T));
+    }
 
-    int64_t weights_size() const { return ld_ * k; }
+    int64_t weights_size() const { return ld_ * (by_feature_ ? d : k); }
     // Multiply-adds of one class, with what a visit costs besides (measured).
     double cost(int64_t) const { return static_cast<double>(d) + visit; }
 
     void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
-        simd_.dots(row(i), d, W, ld_, cls, m, f);
+        if (!by_feature_) return simd_.dots(row(i), d, W, ld_, cls, m, f);
+        T all[on_stack];
+        simd_.scores_all(row(i), d, W, ld_, all);
+        for (int32_t j = 0; j < m; ++j) f[j] = all[cls[j]];
     }
-    void scores_all(const T* W, int64_t i, double* f) const { simd_.dots_all(row(i), d, W, ld_, k, f); }
+    void scores_all(const T* W, int64_t i, double* f) const {
+        if (!by_feature_) return simd_.dots_all(row(i), d, W, ld_, k, f);
+        T all[on_stack];
+        simd_.scores_all(row(i), d, W, ld_, all);
+        for (int32_t l = 0; l < k; ++l) f[l] = all[l];
+    }
     void add(T* W, int64_t i, const int32_t* cls, int32_t m, const double* coef) const {
-        simd_.axpys(row(i), d, W, ld_, cls, m, coef);
+        if (!by_feature_) return simd_.axpys(row(i), d, W, ld_, cls, m, coef);
+        T all[on_stack];
+        std::memset(all, 0, sizeof(T) * ld_);
+        for (int32_t j = 0; j < m; ++j) all[cls[j]] = static_cast<T>(coef[j]);
+        simd_.add_all(row(i), d, W, ld_, all);
     }
     void prefetch(int64_t i) const {
 #if defined(__GNUC__) || defined(__clang__)
@@ -87,16 +105,18 @@ class DenseRows {
         const T *x = row(i), *z = row(other);
         return summed(d, [=](int64_t j) { return static_cast<double>(x[j]) * z[j]; });
     }
-    T& weight(T* W, int32_t l, int64_t j) const { return W[l * ld_ + j]; }
+    T& weight(T* W, int32_t l, int64_t j) const { return by_feature_ ? W[j * ld_ + l] : W[l * ld_ + j]; }
 
     const int64_t n, d;
     const int32_t k;
 
   private:
     const T* row(int64_t i) const { return X_ + i * stride_; }
+    static constexpr int64_t on_stack = 64, sum_of_lanes = 12;  // the latter in multiply-adds of a vector (measured)
     const T* X_;
     int64_t stride_, ld_;
     const Simd<T>& simd_;
+    bool by_feature_;
 };
 
 template <class Number, class I>

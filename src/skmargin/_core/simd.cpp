@@ -249,10 +249,15 @@ void rbf(T* row, int64_t n, const T* norms, T norm, T gamma) {
 
 // ---- sparse rows -------------------------------------------------------------------------------------------------
 
+// The places of a row's numbers: an array of them, or for dense rows this.
+struct Every {
+    int64_t operator[](int64_t p) const { return p; }
+};
+
 // Scores of V vectors of classes: one sweep over the stored numbers of the row, accumulators in registers.  Where the
 // vectors are few, U numbers of the row at once hide the latency.
-template <class T, class I, int V>
-void sparse_columns(const I* idx, const T* val, int64_t nnz, const T* W, int64_t ld, T* out) {
+template <class T, int V, class Places>
+void sparse_columns(Places idx, const T* val, int64_t nnz, const T* W, int64_t ld, T* out) {
     constexpr int L = lanes<T>, U = V == 1 ? 4 : V <= 3 ? 2 : 1;
     constexpr int64_t ahead = 8;
     Vec<T> acc[U][V];
@@ -280,26 +285,26 @@ void sparse_columns(const I* idx, const T* val, int64_t nnz, const T* W, int64_t
     }
 }
 
-template <class T, class I>
-void sparse_scores_all(const I* idx, const T* val, int64_t nnz, const T* W, int64_t ld, T* out) {
+template <class T, class Places>
+void scores_all(Places idx, const T* val, int64_t nnz, const T* W, int64_t ld, T* out) {
     constexpr int L = lanes<T>;
     int64_t left = ld / L;
     const int64_t blocks = (left + 11) / 12;
     for (int64_t b = 0; b < blocks; ++b) {
         const int64_t V = (left + blocks - b - 1) / (blocks - b);  // blocks of nearly equal width
         switch (V) {
-            case 1: sparse_columns<T, I, 1>(idx, val, nnz, W, ld, out); break;
-            case 2: sparse_columns<T, I, 2>(idx, val, nnz, W, ld, out); break;
-            case 3: sparse_columns<T, I, 3>(idx, val, nnz, W, ld, out); break;
-            case 4: sparse_columns<T, I, 4>(idx, val, nnz, W, ld, out); break;
-            case 5: sparse_columns<T, I, 5>(idx, val, nnz, W, ld, out); break;
-            case 6: sparse_columns<T, I, 6>(idx, val, nnz, W, ld, out); break;
-            case 7: sparse_columns<T, I, 7>(idx, val, nnz, W, ld, out); break;
-            case 8: sparse_columns<T, I, 8>(idx, val, nnz, W, ld, out); break;
-            case 9: sparse_columns<T, I, 9>(idx, val, nnz, W, ld, out); break;
-            case 10: sparse_columns<T, I, 10>(idx, val, nnz, W, ld, out); break;
-            case 11: sparse_columns<T, I, 11>(idx, val, nnz, W, ld, out); break;
-            default: sparse_columns<T, I, 12>(idx, val, nnz, W, ld, out); break;
+            case 1: sparse_columns<T, 1>(idx, val, nnz, W, ld, out); break;
+            case 2: sparse_columns<T, 2>(idx, val, nnz, W, ld, out); break;
+            case 3: sparse_columns<T, 3>(idx, val, nnz, W, ld, out); break;
+            case 4: sparse_columns<T, 4>(idx, val, nnz, W, ld, out); break;
+            case 5: sparse_columns<T, 5>(idx, val, nnz, W, ld, out); break;
+            case 6: sparse_columns<T, 6>(idx, val, nnz, W, ld, out); break;
+            case 7: sparse_columns<T, 7>(idx, val, nnz, W, ld, out); break;
+            case 8: sparse_columns<T, 8>(idx, val, nnz, W, ld, out); break;
+            case 9: sparse_columns<T, 9>(idx, val, nnz, W, ld, out); break;
+            case 10: sparse_columns<T, 10>(idx, val, nnz, W, ld, out); break;
+            case 11: sparse_columns<T, 11>(idx, val, nnz, W, ld, out); break;
+            default: sparse_columns<T, 12>(idx, val, nnz, W, ld, out); break;
         }
         W += V * L;
         out += V * L;
@@ -356,8 +361,8 @@ void sparse_add(const I* idx, const T* val, int64_t nnz, T* W, int64_t ld, const
     if (m - j == 1) sparse_scatter<T, I, 1>(idx, val, nnz, W, ld, cls + j, coef + j);
 }
 
-template <class T, class I>
-void sparse_add_all(const I* idx, const T* val, int64_t nnz, T* W, int64_t ld, const T* coef) {
+template <class T, class Places>
+void add_all(Places idx, const T* val, int64_t nnz, T* W, int64_t ld, const T* coef) {
     constexpr int L = lanes<T>;
     if (ld == L) {
         const Vec<T> c = Vec<T>::load(coef);
@@ -378,6 +383,16 @@ void sparse_add_all(const I* idx, const T* val, int64_t nnz, T* W, int64_t ld, c
             s.store(r + l);
         }
     }
+}
+
+template <class T>
+void dense_scores_all(const T* x, int64_t d, const T* W, int64_t ld, T* out) {
+    scores_all(Every(), x, d, W, ld, out);
+}
+
+template <class T>
+void dense_add_all(const T* x, int64_t d, T* W, int64_t ld, const T* coef) {
+    add_all(Every(), x, d, W, ld, coef);
 }
 
 // ---- band systems ------------------------------------------------------------------------------------------------
@@ -499,15 +514,23 @@ namespace SKMARGIN_SIMD {
 
 template <class T>
 const Simd<T>& dense_table() {
-    static const Simd<T> table{
-        SKMARGIN_TEXT(SKMARGIN_SIMD), dots<T>, dots_all<T>, axpys<T>, products<T>, rbf<T>, lanes<T>, band_shifts<T>};
+    static const Simd<T> table{SKMARGIN_TEXT(SKMARGIN_SIMD),
+                               dots<T>,
+                               dots_all<T>,
+                               axpys<T>,
+                               dense_scores_all<T>,
+                               dense_add_all<T>,
+                               products<T>,
+                               rbf<T>,
+                               lanes<T>,
+                               band_shifts<T>};
     return table;
 }
 
 template <class T, class I>
 const SparseSimd<T, I>& sparse_table() {
-    static const SparseSimd<T, I> table{lanes<T>, sparse_scores_all<T, I>, sparse_scores<T, I>, sparse_add<T, I>,
-                                        sparse_add_all<T, I>};
+    static const SparseSimd<T, I> table{lanes<T>, scores_all<T, const I*>, sparse_scores<T, I>, sparse_add<T, I>,
+                                        add_all<T, const I*>};
     return table;
 }
 

@@ -49,7 +49,7 @@ from .kernel_blocks import coefficients
 from .lp_interior import half_square, solve_interior
 
 Stage = tuple[tuple[Any, ...], float, bool]  # arrays of the rows, gap to reach, whether it may give up
-POLISHED, POLISHING = 1e-9, 50  # gap that interior-point steps reach with hardly a doubt, in so many of them
+POLISHED, POLISHING = 1e-12, 50  # gap that interior-point steps reach with hardly a doubt, in so many of them
 INTERIOR_PARAMETERS, INTERIOR_SIZE = 1900, 10_000_000  # largest min(n, d) k, and n d k, for interior-point steps
 
 
