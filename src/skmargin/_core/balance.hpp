@@ -98,6 +98,7 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope)
             }
             return;
         }
+        if (m == 1 && !near[0]) return;  // most samples: nobody to trade with
         bool fall = true;
         double top = slope(i, 0);
         for (int32_t j = 0; j < m; ++j) {
