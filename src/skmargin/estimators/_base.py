@@ -235,7 +235,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             One of ``classes_`` for each row.
         """
         winners = self._winners(self._check_predict(X))
-        return self.classes_[winners]
+        return self.classes_.take(winners)
 
     def _winners(self, X: Any) -> np.ndarray:
         """Position of the predicted class of each checked row in ``classes_``."""
