@@ -30,7 +30,7 @@ int64_t winner(const T* f, int32_t k) {
 template <class T, class Visit>
 void linear_scores(const T* X, int64_t n, int64_t d, const T* W, const T* b, int32_t k, Poll& poll, Visit visit) {
     const Simd<T>& vectors = simd<T>();
-    const int64_t ld = rounded_up(k, vectors.lanes), block = std::clamp<int64_t>(4096 / ld, 4, 64);
+    const int64_t ld = rounded_up(k, vectors.few), block = std::clamp<int64_t>(4096 / ld, 4, 64);
     Buffer<T> padded(d * ld), offsets(ld), scores(block * ld);
     for (int64_t j = 0; j < d; ++j) std::copy(W + j * k, W + (j + 1) * k, padded.data() + j * ld);
     std::copy(b, b + k, offsets.data());

@@ -21,14 +21,16 @@ namespace skm {
 namespace {
 
 constexpr int bytes = SKMARGIN_BYTES;
-template <class T> constexpr int lanes = bytes / static_cast<int>(sizeof(T));
+constexpr int narrow =
+    bytes > 16 ? bytes / 2 : bytes;  // vectors for few classes: two at a time where wide ones are not
+template <class T, int Bytes = bytes> constexpr int lanes = Bytes / static_cast<int>(sizeof(T));
 
 // One vector register.  GCC and Clang have it as a type; elsewhere a small array that the compiler unrolls.
 #if defined(__GNUC__) || defined(__clang__)
-template <class T>
+template <class T, int Bytes = bytes>
 struct Vec {
-    typedef T reg __attribute__((vector_size(bytes)));
-    typedef T mem __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));
+    typedef T reg __attribute__((vector_size(Bytes)));
+    typedef T mem __attribute__((vector_size(Bytes), aligned(sizeof(T)), may_alias));
     reg v;
     static Vec load(const T* p) { return {*reinterpret_cast<const mem*>(p)}; }
     static Vec all(T s) { return {s - reg{}}; }
@@ -38,27 +40,27 @@ struct Vec {
     T operator[](int j) const { return v[j]; }
 };
 #else
-template <class T>
+template <class T, int Bytes = bytes>
 struct Vec {
-    T v[lanes<T>];
+    T v[lanes<T, Bytes>];
     static Vec load(const T* p) {
         Vec r;
-        for (int j = 0; j < lanes<T>; ++j) r.v[j] = p[j];
+        for (int j = 0; j < lanes<T, Bytes>; ++j) r.v[j] = p[j];
         return r;
     }
     static Vec all(T s) {
         Vec r;
-        for (int j = 0; j < lanes<T>; ++j) r.v[j] = s;
+        for (int j = 0; j < lanes<T, Bytes>; ++j) r.v[j] = s;
         return r;
     }
     void store(T* p) const {
-        for (int j = 0; j < lanes<T>; ++j) p[j] = v[j];
+        for (int j = 0; j < lanes<T, Bytes>; ++j) p[j] = v[j];
     }
     void fma(Vec a, Vec b) {
-        for (int j = 0; j < lanes<T>; ++j) v[j] += a.v[j] * b.v[j];
+        for (int j = 0; j < lanes<T, Bytes>; ++j) v[j] += a.v[j] * b.v[j];
     }
     void fms(Vec a, Vec b) {
-        for (int j = 0; j < lanes<T>; ++j) v[j] -= a.v[j] * b.v[j];
+        for (int j = 0; j < lanes<T, Bytes>; ++j) v[j] -= a.v[j] * b.v[j];
     }
     T operator[](int j) const { return v[j]; }
 };
@@ -157,17 +159,18 @@ void axpys(const T* x, int64_t d, T* W, int64_t ld, const int32_t* cls, int32_t 
 }
 
 // R rows times V vectors of classes: the accumulators hide the latency.
-template <class T, int R, int V>
+template <class T, int R, int V, int Bytes = bytes>
 void product_tile(const T* X, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
-    constexpr int L = lanes<T>;
-    Vec<T> acc[R][V];
+    using Vector = Vec<T, Bytes>;
+    constexpr int L = lanes<T, Bytes>;
+    Vector acc[R][V];
     for (int r = 0; r < R; ++r)
-        for (int v = 0; v < V; ++v) acc[r][v] = Vec<T>::load(b + v * L);
+        for (int v = 0; v < V; ++v) acc[r][v] = Vector::load(b + v * L);
     for (int64_t j = 0; j < d; ++j) {
-        Vec<T> w[V];
-        for (int v = 0; v < V; ++v) w[v] = Vec<T>::load(W + j * ld + v * L);
+        Vector w[V];
+        for (int v = 0; v < V; ++v) w[v] = Vector::load(W + j * ld + v * L);
         for (int r = 0; r < R; ++r) {
-            const Vec<T> x = Vec<T>::all(X[r * d + j]);
+            const Vector x = Vector::all(X[r * d + j]);
             for (int v = 0; v < V; ++v) acc[r][v].fma(x, w[v]);
         }
     }
@@ -180,12 +183,18 @@ void product_rows(const T* X, int64_t d, const T* W, int64_t ld, const T* b, T* 
     constexpr int L = lanes<T>;
     int64_t l = 0;
     for (; l + 2 * L <= ld; l += 2 * L) product_tile<T, R, 2>(X, d, W + l, ld, b + l, out + l);
-    if (l < ld) product_tile<T, R, 1>(X, d, W + l, ld, b + l, out + l);
+    if (l + L <= ld) {
+        product_tile<T, R, 1>(X, d, W + l, ld, b + l, out + l);
+        l += L;
+    }
+    if (l < ld) product_tile<T, R, 1, narrow>(X, d, W + l, ld, b + l, out + l);
 }
 
 template <class T>
 void products(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
     int64_t i = 0;
+    if (ld < lanes<T>)
+        for (; i + 8 <= rows; i += 8) product_tile<T, 8, 1, narrow>(X + i * d, d, W, ld, b, out + i * ld);
     for (; i + 4 <= rows; i += 4) product_rows<T, 4>(X + i * d, d, W, ld, b, out + i * ld);
     for (; i < rows; ++i) product_rows<T, 1>(X + i * d, d, W, ld, b, out + i * ld);
 }
@@ -520,6 +529,7 @@ const Simd<T>& dense_table() {
                                axpys<T>,
                                dense_scores_all<T>,
                                dense_add_all<T>,
+                               lanes<T, narrow>,
                                products<T>,
                                rbf<T>,
                                lanes<T>,

@@ -22,7 +22,9 @@ struct Simd {
     void (*scores_all)(const T* x, int64_t d, const T* W, int64_t ld, T* out);
     // W[., l] += coef[l] x, l < ld, for a feature-major W
     void (*add_all)(const T* x, int64_t d, T* W, int64_t ld, const T* coef);
-    // out[i] = x_i'W + b for so many contiguous rows of X; W is feature-major, d rows of `ld` numbers, as b and out
+    // out[i] = x_i'W + b for so many contiguous rows of X; W is feature-major, d rows of `ld` numbers, as b and out,
+    // where ld is a multiple of `few`
+    int64_t few;
     void (*products)(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out);
     // row[j] = exp(-gamma max(0, norm + norms[j] - 2 row[j])): inner products to values of the RBF kernel
     void (*rbf)(T* row, int64_t n, const T* norms, T norm, T gamma);
@@ -30,7 +32,7 @@ struct Simd {
     // at [j][i] = B[j + i, j]; x is (vectors, n).  z is (vectors, n, 2, lanes), the real parts before the imaginary
     // ones. There is no pivoting: `residual` (lanes) is the largest |x - (B + shift) z|, `pivot` the smallest real
     // pivot. `room` holds n (b + 8) + 3 b + 16 times 2 lanes numbers.
-    int64_t lanes;  // also what ld is a multiple of where W is feature-major
+    int64_t lanes;  // also what ld is a multiple of in `scores_all` and `add_all`
     void (*band_shifts)(const T* B, int64_t n, int64_t b, const T* real, const T* imaginary, const T* x,
                         int64_t vectors, T* room, T* z, T* residual, T* pivot);
 };
