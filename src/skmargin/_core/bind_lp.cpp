@@ -67,7 +67,7 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
         if (task.mean && task.intercept) geo.centre(task.mean->data(), room);
         else if (task.mean && task.q < 2) geo.deflate(task.mean->data());
         read_duals(duals, task.start, task.cls, task.alpha);
-        BlockAscent<Rows, Loss, LpModel<Rows>> ascent(geo, loss, task.y.data(), duals, b.data(), poll, team, task.seed);
+        BlockAscent<Rows, Loss, LpModel<Rows>> ascent(geo, loss, task.y.data(), duals, b.data(), team, task.seed);
         ascent.let_rest();
         const Limits limits{task.tol, task.passes, infinity, task.stop_on_stall};
         if (task.face) {

@@ -26,7 +26,6 @@
 #include "linear_model.hpp"
 #include "losses.hpp"
 #include "multipliers.hpp"
-#include "poll.hpp"
 #include "random.hpp"
 #include "rests.hpp"
 #include "screening.hpp"
@@ -59,11 +58,11 @@ class BlockAscent {
   public:
     using Model = Vectors;
 
-    BlockAscent(const Geometry<Rows>& geo, const Loss& loss, const int32_t* y, Duals& duals, double* b, Poll& poll,
-                Team& team, uint64_t seed)
-        : geo(geo), loss(loss), y(y), duals(duals), model(geo), poll(poll), team(team), n(geo.rows.n), k(geo.rows.k),
-          b_(b), random_(seed), f_(k + 1), d_(k + 1), old_(k + 1), new_(k + 1), step_(k + 1), cls_(k + 1),
-          moved_(k + 1), curvature_(geo.curvature) {
+    BlockAscent(const Geometry<Rows>& geo, const Loss& loss, const int32_t* y, Duals& duals, double* b, Team& team,
+                uint64_t seed)
+        : geo(geo), loss(loss), y(y), duals(duals), model(geo), team(team), n(geo.rows.n), k(geo.rows.k), b_(b),
+          random_(seed), f_(k + 1), d_(k + 1), old_(k + 1), new_(k + 1), step_(k + 1), cls_(k + 1), moved_(k + 1),
+          curvature_(geo.curvature) {
         // A row of (nearly) no length: a larger curvature is still an ascent step and keeps the arithmetic sound.
         for (int64_t i = 0; i < n; ++i) curvature_[i] = std::max(curvature_[i], 1e-7 / loss.room(i));
         if (geo.intercept()) {
@@ -225,7 +224,7 @@ class BlockAscent {
             }
             if (std::exchange(owed, false)) move_multipliers(gap);
             const double running = pass(gap);
-            poll.reached(running / primal, limits.tol);
+            team.poll.reached(running / primal, limits.tol);
             const int64_t since = passes_ - last_check;
             const bool small = running <= 0.7 * limits.goal(primal);
             // A step of b raises the gap at first, one on the face takes as long as several passes: not before a check
@@ -307,7 +306,7 @@ class BlockAscent {
 
     void spend(double flops) {
         work_ += 2 * flops;
-        poll.work(2 * flops);
+        team.poll.work(2 * flops);
     }
     // Multiply-adds of a loop that told the team of them.
     void spent(double flops) { work_ += 2 * flops; }
@@ -317,7 +316,6 @@ class BlockAscent {
     const int32_t* y;
     Duals& duals;
     Model model;
-    Poll& poll;
     Team& team;
     const int64_t n;
     const int32_t k;

@@ -47,7 +47,7 @@ nb::dict solve(const Rows& rows, const Loss& loss, const Task& task) {
         if (task.mean && task.intercept) geo.centre(task.mean->data(), room);
         else if (task.mean) geo.deflate(task.mean->data());
         read_duals(duals, task.start, task.cls, task.alpha);
-        BlockAscent<Rows, Loss> ascent(geo, loss, task.y.data(), duals, b.data(), poll, team, task.seed);
+        BlockAscent<Rows, Loss> ascent(geo, loss, task.y.data(), duals, b.data(), team, task.seed);
         const auto nothing = [] {};
         if constexpr (Loss::has_faces) {
             FaceSteps<Rows, Loss> face(ascent);

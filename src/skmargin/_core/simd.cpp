@@ -21,8 +21,8 @@ namespace skm {
 namespace {
 
 constexpr int bytes = SKMARGIN_BYTES;
-constexpr int narrow =
-    bytes > 16 ? bytes / 2 : bytes;  // vectors for few classes: two at a time where wide ones are not
+// Vectors for few classes, which would leave half of a wide one empty.
+constexpr int narrow = bytes > 16 ? bytes / 2 : bytes;
 template <class T, int Bytes = bytes> constexpr int lanes = Bytes / static_cast<int>(sizeof(T));
 
 // One vector register.  GCC and Clang have it as a type; elsewhere a small array that the compiler unrolls.

@@ -26,8 +26,8 @@ def run(tasks: Iterable[Callable[[], None]], n_threads: int, *, deaf: bool = Fal
     ``deaf`` tasks make calls during which no thread would hear of Ctrl-C.
     """
     tasks = list(tasks)
-    n_threads = min(n_threads, len(tasks))
-    if n_threads <= 1 and not (deaf and threading.current_thread() is threading.main_thread()):
+    n_threads = max(1, min(n_threads, len(tasks)))
+    if n_threads == 1 and not (deaf and threading.current_thread() is threading.main_thread()):
         for task in tasks:
             task()
         return

@@ -24,7 +24,7 @@ class Team {
   public:
     static constexpr double least = 5e5;  // flops of a part: many times what it takes to wake a thread
 
-    Team(Poll& poll, int threads) : poll_(poll), wanted_(std::max(1, threads)) {}
+    Team(Poll& poll, int threads) : poll(poll), wanted_(std::max(1, threads)) {}
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
     ~Team() {
@@ -63,9 +63,11 @@ class Team {
 
     // To be called in a part: about `flops` operations were done.
     void work(double flops) {
-        if (std::this_thread::get_id() == owner_) poll_.work(flops);
+        if (std::this_thread::get_id() == owner_) poll.work(flops);
         else if (failed_.load(std::memory_order_relaxed)) throw Stopped();
     }
+
+    Poll& poll;  // of the thread that has the team
 
   private:
     struct Stopped {};
@@ -108,7 +110,6 @@ class Team {
         }
     }
 
-    Poll& poll_;
     int wanted_;
     const std::thread::id owner_ = std::this_thread::get_id();
     std::vector<std::thread> helpers_;
