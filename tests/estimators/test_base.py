@@ -38,6 +38,20 @@ def test_labels_at_the_ends_of_their_type(labels):
     assert classes.dtype == labels.dtype and len(classes) == len(set(labels.tolist()))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, ">i8", np.float32, float, bool, "U3", object])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_predicted_labels_are_of_the_type_of_the_classes(dtype, n_classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes]
+    labels = (y % 2).astype(bool) if dtype is bool else y.astype(str).astype(dtype)
+    model = CrammerSingerSVC(random_state=0).fit(X, labels)
+    predicted = model.predict(X)
+    assert predicted.dtype == model.classes_.dtype
+    expected = model.decision_function(X)
+    winners = (expected > 0).astype(int) if expected.ndim == 1 else expected.argmax(axis=1)
+    np.testing.assert_array_equal(predicted, model.classes_[winners])
+
+
 @pytest.mark.parametrize("bad, words", [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 def test_plain_arrays_with_a_bad_number_are_refused(bad, words):
     X, y = load_iris(return_X_y=True)

@@ -20,38 +20,30 @@ void require(const Matrix<T>& X, const Matrix<T>& W, const Vector<T>& b) {
 template <class T>
 nb::object scores(Matrix<T> X, Matrix<T> W, Vector<T> b) {
     require(X, W, b);
-    const int64_t n = static_cast<int64_t>(X.shape(0)), k = static_cast<int64_t>(W.shape(1));
-    std::vector<T> out(static_cast<size_t>(n * k));
+    const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
+    const int32_t k = static_cast<int32_t>(W.shape(1));
+    std::unique_ptr<T[]> out(new T[n * k + skm::simd<T>().few]);
     {
         nb::gil_scoped_release unlocked;
         skm::Poll poll(skm::ask_python);
-        skm::linear_scores(X.data(), n, static_cast<int64_t>(X.shape(1)), W.data(), b.data(), static_cast<int32_t>(k),
-                           poll, [&](int64_t first, int64_t rows, const T* f, int64_t ld) {
-                               for (int64_t i = 0; i < rows; ++i)
-                                   std::copy(f + i * ld, f + i * ld + k, out.data() + (first + i) * k);
-                           });
+        skm::linear_scores(X.data(), n, d, W.data(), b.data(), k, poll, out.get());
     }
     return skm::to_numpy(std::move(out), {X.shape(0), W.shape(1)});
 }
 
-// The winners, and whether all rows are finite: numbers that are not show in the score of every class.
 template <class T>
-nb::tuple winners(Matrix<T> X, Matrix<T> W, Vector<T> b) {
+nb::tuple labels(Matrix<T> X, Matrix<T> W, Vector<T> b, Vector<int64_t> labels) {
     require(X, W, b);
-    const int64_t n = static_cast<int64_t>(X.shape(0));
+    if (labels.size() != std::max<size_t>(b.size(), 2))
+        throw std::invalid_argument("labels: one is needed for each class");
+    const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
     const int32_t k = static_cast<int32_t>(W.shape(1));
-    std::vector<int64_t> out(static_cast<size_t>(n));
+    std::unique_ptr<int64_t[]> out(new int64_t[n]);
     bool finite = true;
     {
         nb::gil_scoped_release unlocked;
         skm::Poll poll(skm::ask_python);
-        skm::linear_scores(X.data(), n, static_cast<int64_t>(X.shape(1)), W.data(), b.data(), k, poll,
-                           [&](int64_t first, int64_t rows, const T* f, int64_t ld) {
-                               for (int64_t i = 0; i < rows; ++i) {
-                                   out[first + i] = skm::winner(f + i * ld, k);
-                                   finite = finite && f[i * ld] - f[i * ld] == 0;
-                               }
-                           });
+        finite = skm::linear_labels(X.data(), n, d, W.data(), b.data(), k, labels.data(), poll, out.get());
     }
     return nb::make_tuple(skm::to_numpy(std::move(out), {X.shape(0)}), finite);
 }
@@ -59,7 +51,7 @@ nb::tuple winners(Matrix<T> X, Matrix<T> W, Vector<T> b) {
 template <class T>
 void bind_type(nb::module_& m) {
     m.def("linear_scores", scores<T>, "X"_a.noconvert(), "W"_a.noconvert(), "b"_a.noconvert());
-    m.def("linear_winners", winners<T>, "X"_a.noconvert(), "W"_a.noconvert(), "b"_a.noconvert());
+    m.def("linear_labels", labels<T>, "X"_a.noconvert(), "W"_a.noconvert(), "b"_a.noconvert(), "labels"_a.noconvert());
 }
 
 }  // namespace

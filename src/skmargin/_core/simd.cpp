@@ -3,6 +3,9 @@
 // AVX-512 to code that runs on an older machine.
 #include "simd.hpp"
 
+#include <limits>
+#include <utility>
+
 #if defined(__AVX512F__)
 #define SKMARGIN_BYTES 64
 #elif defined(__AVX__)
@@ -38,6 +41,25 @@ struct Vec {
     void fma(Vec a, Vec b) { v += a.v * b.v; }
     void fms(Vec a, Vec b) { v -= a.v * b.v; }
     T operator[](int j) const { return v[j]; }
+
+    // Half of the numbers, from `From` on, in turns with those of b.
+    template <int From>
+    Vec turns(Vec b) const {
+        return turns<From>(b, std::make_integer_sequence<int, lanes<T, Bytes>>());
+    }
+    template <int From, int... J>
+    Vec turns(Vec b, std::integer_sequence<int, J...>) const {
+        return {__builtin_shufflevector(v, b.v, (From + J / 2 + J % 2 * lanes<T, Bytes>)...)};
+    }
+    // An integer for each number, as comparisons give it.
+    using Places = decltype(reg{} < reg{});
+    Places within(T size) const { return (v <= size) & (v >= -size); }
+    // Where a is larger it comes here, and l to its place.
+    void keep_larger(Vec a, int l, Places& at) {
+        const Places larger = a.v > v;
+        at = larger ? l - Places{} : at;
+        v = larger ? a.v : v;
+    }
 };
 #else
 template <class T, int Bytes = bytes>
@@ -63,6 +85,30 @@ struct Vec {
         for (int j = 0; j < lanes<T, Bytes>; ++j) v[j] -= a.v[j] * b.v[j];
     }
     T operator[](int j) const { return v[j]; }
+    template <int From>
+    Vec turns(Vec b) const {
+        Vec r;
+        for (int j = 0; j < lanes<T, Bytes>; ++j) r.v[j] = (j % 2 ? b : *this).v[From + j / 2];
+        return r;
+    }
+    struct Places {
+        int64_t at[lanes<T, Bytes>];
+        int64_t operator[](int j) const { return at[j]; }
+        void operator&=(const Places& other) {
+            for (int j = 0; j < lanes<T, Bytes>; ++j) at[j] &= other.at[j];
+        }
+    };
+    Places within(T size) const {
+        Places r;
+        for (int j = 0; j < lanes<T, Bytes>; ++j) r.at[j] = v[j] <= size && v[j] >= -size;
+        return r;
+    }
+    void keep_larger(Vec a, int l, Places& at) {
+        for (int j = 0; j < lanes<T, Bytes>; ++j) {
+            at.at[j] = a.v[j] > v[j] ? l : at.at[j];
+            v[j] = a.v[j] > v[j] ? a.v[j] : v[j];
+        }
+    }
 };
 #endif
 
@@ -159,7 +205,7 @@ void axpys(const T* x, int64_t d, T* W, int64_t ld, const int32_t* cls, int32_t 
 }
 
 // R rows times V vectors of classes: the accumulators hide the latency.
-template <class T, int R, int V, int Bytes = bytes>
+template <class T, int R, int V, int Bytes>
 void product_tile(const T* X, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
     using Vector = Vec<T, Bytes>;
     constexpr int L = lanes<T, Bytes>;
@@ -178,25 +224,70 @@ void product_tile(const T* X, int64_t d, const T* W, int64_t ld, const T* b, T* 
         for (int v = 0; v < V; ++v) acc[r][v].store(out + r * ld + v * L);
 }
 
-template <class T, int R>
-void product_rows(const T* X, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
-    constexpr int L = lanes<T>;
-    int64_t l = 0;
-    for (; l + 2 * L <= ld; l += 2 * L) product_tile<T, R, 2>(X, d, W + l, ld, b + l, out + l);
-    if (l + L <= ld) {
-        product_tile<T, R, 1>(X, d, W + l, ld, b + l, out + l);
-        l += L;
-    }
-    if (l < ld) product_tile<T, R, 1, narrow>(X, d, W + l, ld, b + l, out + l);
+template <class T, int R, int V, int Bytes = bytes>
+void product_columns(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
+    int64_t i = 0;
+    for (; i + R <= rows; i += R) product_tile<T, R, V, Bytes>(X + i * d, d, W, ld, b, out + i * ld);
+    for (; i < rows; ++i) product_tile<T, 1, V, Bytes>(X + i * d, d, W, ld, b, out + i * ld);
 }
 
 template <class T>
 void products(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
-    int64_t i = 0;
-    if (ld < lanes<T>)
-        for (; i + 8 <= rows; i += 8) product_tile<T, 8, 1, narrow>(X + i * d, d, W, ld, b, out + i * ld);
-    for (; i + 4 <= rows; i += 4) product_rows<T, 4>(X + i * d, d, W, ld, b, out + i * ld);
-    for (; i < rows; ++i) product_rows<T, 1>(X + i * d, d, W, ld, b, out + i * ld);
+    constexpr int L = lanes<T>;
+    int64_t l = 0;
+    for (; l + 2 * L <= ld; l += 2 * L) product_columns<T, 4, 2>(X, rows, d, W + l, ld, b + l, out + l);
+    if (l + L <= ld) {
+        product_columns<T, 4, 1>(X, rows, d, W + l, ld, b + l, out + l);
+        l += L;
+    }
+    if (l < ld) product_columns<T, 8, 1, narrow>(X, rows, d, W + l, ld, b + l, out + l);
+}
+
+// ---- winners -----------------------------------------------------------------------------------------------------
+
+// L vectors of L numbers become their columns: each round rotates the bits of (vector, place) by one.
+template <class T, int Bytes>
+void transpose(Vec<T, Bytes>* a) {
+    constexpr int L = lanes<T, Bytes>;
+    for (int round = 1; round < L; round *= 2) {
+        Vec<T, Bytes> c[L];
+        for (int j = 0; j < L / 2; ++j) {
+            c[2 * j] = a[j].template turns<0>(a[j + L / 2]);
+            c[2 * j + 1] = a[j].template turns<L / 2>(a[j + L / 2]);
+        }
+        for (int j = 0; j < L; ++j) a[j] = c[j];
+    }
+}
+
+// As many rows at once as a vector has numbers, so that no row is searched alone.
+template <class T, int Bytes>
+bool winners_of(const T* f, int64_t rows, int64_t ld, int32_t k, int64_t* out) {
+    using Vector = Vec<T, Bytes>;
+    constexpr int L = lanes<T, Bytes>;
+    typename Vector::Places finite = Vector::all(0).within(0);
+    for (int64_t i = 0; i < rows; i += L) {
+        Vector c[L];
+        for (int r = 0; r < L; ++r) c[r] = Vector::load(f + (i + r) * ld);
+        transpose<T, Bytes>(c);
+        finite &= c[0].within(std::numeric_limits<T>::max());
+        Vector best = c[0];
+        typename Vector::Places at{};
+        for (int j = 1; j < L && j < k; ++j) best.keep_larger(c[j], j, at);
+        for (int32_t first = L; first < k; first += L) {
+            for (int r = 0; r < L; ++r) c[r] = Vector::load(f + (i + r) * ld + first);
+            transpose<T, Bytes>(c);
+            for (int j = 0; j < L && first + j < k; ++j) best.keep_larger(c[j], first + j, at);
+        }
+        for (int r = 0; r < L; ++r) out[i + r] = at[r];
+    }
+    bool all = true;
+    for (int r = 0; r < L; ++r) all = all && finite[r];
+    return all;
+}
+
+template <class T>
+bool winners(const T* f, int64_t rows, int64_t ld, int32_t k, int64_t* out) {
+    return ld < lanes<T> ? winners_of<T, narrow>(f, rows, ld, k, out) : winners_of<T, bytes>(f, rows, ld, k, out);
 }
 
 // ---- exponentials ------------------------------------------------------------------------------------------------
@@ -531,6 +622,7 @@ const Simd<T>& dense_table() {
                                dense_add_all<T>,
                                lanes<T, narrow>,
                                products<T>,
+                               winners<T>,
                                rbf<T>,
                                lanes<T>,
                                band_shifts<T>};

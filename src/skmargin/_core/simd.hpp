@@ -26,6 +26,10 @@ struct Simd {
     // where ld is a multiple of `few`
     int64_t few;
     void (*products)(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out);
+    // Which of the first k numbers of each row of f is the largest, the first of equals; says whether the first number
+    // of every row is finite.  Reads and writes a multiple of `lanes` rows, and reads up to `lanes` numbers behind
+    // them.
+    bool (*winners)(const T* f, int64_t rows, int64_t ld, int32_t k, int64_t* out);
     // row[j] = exp(-gamma max(0, norm + norms[j] - 2 row[j])): inner products to values of the RBF kernel
     void (*rbf)(T* row, int64_t n, const T* norms, T norm, T gamma);
     // (B + diag(shift)) z = x for `lanes` complex shifts at once.  B is symmetric with b numbers beside its diagonal,

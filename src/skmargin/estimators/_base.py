@@ -33,6 +33,7 @@ except ImportError:  # before scikit-learn 1.9
 
 
 SMALL, FEW_CLASSES = 4096, 32  # numbers and vectors of a machine for which BLAS takes longer than the core
+REALS = np.dtype(np.float64), np.dtype(np.float32)
 LARGEST = {"d": WITH_SQUARE, "f": 1e15}  # number in X of each type: sums and products of squares must stay finite
 COUNT = [Interval(Integral, 1, 2**62, closed="both")]  # constraint of a number of iterations: the core must hold it
 JOBS = [Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left"), None]
@@ -234,13 +235,12 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             One of ``classes_`` for each row.
         """
-        winners = self._winners(self._check_predict(X))
-        return self.classes_.take(winners)
+        return self._labels(self._check_predict(X))
 
-    def _winners(self, X: Any) -> np.ndarray:
-        """Position of the predicted class of each checked row in ``classes_``."""
+    def _labels(self, X: Any) -> np.ndarray:
+        """Predicted class of each checked row."""
         scores = self._finite_scores(X)
-        return (scores[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else scores.argmax(axis=1)
+        return self.classes_.take(scores[:, 0] > 0 if len(self.classes_) == 2 else scores.argmax(axis=1))
 
     def _warn_not_converged(self, reached: float, quantity: str = "relative duality gap", depth: int = 0) -> None:
         stuck = self.n_iter_ < self.max_iter
@@ -273,7 +273,7 @@ def check_labels(y: np.ndarray) -> None:
 
 def check_compressed(X: Any) -> None:
     """Refuse sparse rows whose index arrays were broken by hand: SciPy and the core would read beside them."""
-    if not sparse.issparse(X) or X.format not in ("csr", "csc") or X.ndim != 2:
+    if type(X) is np.ndarray or not sparse.issparse(X) or X.format not in ("csr", "csc") or X.ndim != 2:
         return
     n, d = X.shape if X.format == "csr" else X.shape[::-1]
     start, at, stored = X.indptr, X.indices, min(len(X.indices), len(X.data))
@@ -288,10 +288,7 @@ def is_plain(X: Any) -> bool:
     """Whether `validate_data` would return the rows as they are, but for numbers that are not finite."""
     rows = type(X) is np.ndarray and X.flags.c_contiguous
     return (
-        (rows or (sparse.issparse(X) and X.format == "csr"))
-        and X.dtype in (np.float64, np.float32)
-        and X.ndim == 2
-        and min(X.shape) > 0
+        (rows or (sparse.issparse(X) and X.format == "csr")) and X.dtype in REALS and X.ndim == 2 and min(X.shape) > 0
     )
 
 
@@ -399,13 +396,17 @@ class LinearScores(MarginClassifier):
         """Class vectors (d, k) and intercepts in the number type of the rows."""
         return np.ascontiguousarray(self.coef_.T, dtype=dtype), self.intercept_.astype(dtype, copy=False)
 
-    def _winners(self, X: Any) -> np.ndarray:
+    def _labels(self, X: Any) -> np.ndarray:
         if not (self._scores_show_nonfinite() and self._is_small(X)):
-            return super()._winners(X)
-        winners, finite = _ext.linear_winners(X, *self._typed(X.dtype))
+            return super()._labels(X)
+        classes = self.classes_
+        plain = classes.dtype.kind in "iuf" and classes.itemsize == 8  # the core may copy them
+        labels, finite = _ext.linear_labels(
+            X, *self._typed(X.dtype), classes.view(np.int64) if plain else np.arange(len(classes), dtype=np.int64)
+        )
         if not finite:
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
-        return winners
+        return labels.view(classes.dtype) if plain else classes.take(labels)
 
     def _is_small(self, X: Any) -> bool:
         """Whether the core computes scores faster than BLAS would."""

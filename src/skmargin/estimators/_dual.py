@@ -245,12 +245,13 @@ class DualMachine(LinearScores):
             X, support, self.dual_coef_, self.intercept_, self.kernel, self._gamma, self.degree, self.coef0
         )
 
-    def _winners(self, X: Any) -> np.ndarray:
+    def _labels(self, X: Any) -> np.ndarray:
         if not (isinstance(self.kernel, str) and self.kernel == "rbf") or X.dtype != np.float64:
-            return super()._winners(X)
+            return super()._labels(X)
         if sparse.issparse(X) or sparse.issparse(self.support_vectors_):
-            return super()._winners(X)
-        return kernel_winners(X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma)
+            return super()._labels(X)
+        winners = kernel_winners(X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma)
+        return self.classes_.take(winners)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
