@@ -157,7 +157,7 @@ def test_without_unlabelled_rows_it_is_the_supervised_machine():
     assert np.array_equal(ours.transduction_, y) and not ours.labeled_iter_.any()
 
 
-@pytest.mark.parametrize("balance", [True, False])
+@pytest.mark.parametrize("balance", [True, np.False_])
 @pytest.mark.parametrize("C_unlabeled", ["auto", "even", 0.02])
 def test_semi_supervised_objective_never_rises_in_a_stage(balance, C_unlabeled):
     X, y = load_digits(return_X_y=True)

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import LSSVC, LDMClassifier, ULDMClassifier
@@ -130,6 +130,30 @@ def test_linear_folds_equal_cross_validation():
     assert model.alpha_ == alphas[int(np.argmax(model.cv_scores_))]
     best = ULDMClassifier(alpha=model.alpha_, kernel="linear").fit(IRIS, SPECIES)
     assert_allclose(model.coef_, best.coef_)
+
+
+@pytest.mark.parametrize("estimator", [ULDMClassifier(), LSSVC()], ids=["uldm", "lssvc"])
+@pytest.mark.parametrize("direct", [True, False])
+def test_folds_without_rows_of_a_pair_of_classes(estimator, direct, monkeypatch):
+    monkeypatch.setattr(_pairwise, "LARGEST_DIRECT", 6000 if direct else 3)
+    fold_of = np.where(SPECIES < 2, 0, 2) + np.arange(150) % 2  # two of the classes 0 and 1, two of class 2
+    folds = [(np.flatnonzero(fold_of != f), np.flatnonzero(fold_of == f)) for f in range(4)]
+    name, values = estimator._strength_name, [1e-2, 1.0]
+    model = clone(estimator).set_params(kernel="linear", cv=folds, tol=1e-10, **{name: values}).fit(IRIS, SPECIES)
+    by_class = clone(model).set_params(cv=KFold(3)).fit(IRIS, SPECIES)
+    assert_allclose(by_class.cv_scores_, 0)  # no class was there when its rows were left out
+    monkeypatch.setattr(_pairwise, "LARGEST_DIRECT", 6000)
+    for value, score in zip(values, model.cv_scores_, strict=True):
+        one = clone(estimator).set_params(kernel="linear", **{name: value})
+        assert_allclose(score, (cross_val_predict(one, IRIS, SPECIES, cv=folds) == SPECIES).mean())
+
+
+@pytest.mark.parametrize("gamma", [[-1.0, 1.0], [], ["scale", 1.0], [np.nan]])
+def test_widths_that_are_no_positive_numbers_are_refused(gamma):
+    with pytest.raises(ValueError, match="gamma must be a positive number or a list of positive numbers"):
+        ULDMClassifier(gamma=gamma).fit(IRIS, SPECIES)
+    with pytest.raises(ValueError, match=r"cv=\[\] must hold out every row"):
+        ULDMClassifier([1e-3, 1.0], cv=[]).fit(IRIS, SPECIES)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

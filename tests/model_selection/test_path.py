@@ -43,6 +43,14 @@ def test_path_equals_single_fits(estimator, name, values, weight):
         assert set(vars(model)) == set(vars(alone))
 
 
+@pytest.mark.parametrize("name, values", [("gamma", ["scale", 0.5, [0.1, 1.0]]), ("C", [[0.1, 1.0], 10.0])])
+def test_path_of_values_that_have_no_order(name, values):
+    for model, value in zip(margin_path(LSSVC(), X, Y, name, values), values, strict=True):
+        assert getattr(model, name) == value
+        alone = LSSVC(**{name: value}).fit(X, Y)
+        assert_allclose(model.decision_function(X), alone.decision_function(X), atol=1e-8)
+
+
 def test_path_of_a_pipeline():
     pipeline = make_pipeline(MinMaxScaler(), CrammerSingerSVC(tol=1e-7))
     for model, C in zip(margin_path(pipeline, X, Y, "crammersingersvc__C", [0.1, 1.0]), [0.1, 1.0], strict=True):

@@ -162,6 +162,51 @@ def test_metadata_routing():
     assert_same(*both(*SEARCHES["pipeline"], fit=name))
 
 
+def test_metadata_under_other_names():
+    weight = np.random.default_rng(0).integers(1, 3, len(Y)).astype(float)
+    found = []
+    for name, asked in (("sample_weight", True), ("mass", "mass")):
+        with sklearn.config_context(enable_metadata_routing=True):
+            machine = LSSVC().set_fit_request(sample_weight=asked).set_score_request(sample_weight=asked)
+            pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=asked), machine)
+            search = MarginSearchCV(pipeline, {"lssvc__C": [0.01, 1.0]}, return_train_score=True)
+            found.append(search.fit(X, Y, **{name: weight}).cv_results_)
+    for scores in ("mean_test_score", "mean_train_score"):
+        assert_array_equal(found[0][scores], found[1][scores])
+    plain = MarginSearchCV(make_pipeline(StandardScaler(), LSSVC()), {"lssvc__C": [0.01, 1.0]}).fit(X, Y).cv_results_
+    assert (plain["mean_test_score"] != found[0]["mean_test_score"]).any()
+
+
+class Contrary(LSSVC):
+    """A subclass with predictions and scores of its own."""
+
+    def predict(self, X):
+        return super().predict(X)[::-1]
+
+
+class Strict(CrammerSingerSVC):
+    def score(self, X, y, sample_weight=None):
+        return -self.C
+
+
+@pytest.mark.parametrize("estimator", [Contrary(), Strict(tol=1e-6)], ids=["predict", "score"])
+def test_subclasses_with_methods_of_their_own(estimator):
+    assert_same(*both(estimator, {"C": [0.1, 1.0, 10.0]}))
+
+
+@pytest.mark.parametrize(
+    "estimator, grid",
+    [
+        (ULDMClassifier(alpha=[1e-6, 1e-3, 1.0], kernel="linear", cv=3), {"multi_class": ["ovr", "ovo"]}),
+        (LSSVC(kernel="linear", basis="random", n_basis=10, random_state=0), {"kernel": ["linear", "rbf"]}),
+    ],
+    ids=["folds", "basis"],
+)
+def test_estimators_to_which_the_order_of_the_rows_matters(estimator, grid):
+    margins = make_scorer(lambda y, scores: np.tanh(scores).sum(), response_method="decision_function")
+    assert_same(*both(estimator, grid, scoring=margins))
+
+
 def test_precomputed_kernel():
     K = X @ X.T
     assert_same(*both(CrammerSingerSVC(kernel="precomputed", tol=1e-6), {"C": [0.1, 1.0]}, K))
@@ -326,6 +371,10 @@ def test_racing_keeps_the_winner_and_drops_the_hopeless():
     dropped = np.isnan(raced.cv_results_["mean_test_score"])
     assert dropped.any() and np.isnan(raced.cv_results_["split4_test_score"][dropped]).all()
     assert np.isfinite(raced.cv_results_["split2_test_score"]).all()
+    with pytest.warns(FitFailedWarning, match="5 fits failed"):
+        MarginSearchCV(LSSVC(), {"C": [-1.0, 1.0]}, racing=True).fit(X, Y)
+    with pytest.raises(ValueError, match="All the 10 fits failed"):
+        MarginSearchCV(LSSVC(), {"C": [-1.0, -2.0]}, racing=True).fit(X, Y)
     with pytest.raises(ValueError, match="racing=True needs one metric"):
         MarginSearchCV(LSSVC(), {"C": [1.0]}, racing=True, refit=lambda results: 0).fit(X, Y)
 

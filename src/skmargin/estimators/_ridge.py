@@ -60,6 +60,8 @@ class RidgeMachines(PairwiseMachines):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         machine, strengths = self._machine(), self._strengths()
+        if np.ndim(self.gamma):
+            positive_values("gamma", self.gamma, zero_allowed=False)
         prepared = self._prepare(X, y, sample_weight, machine.penalty)
         n_given = _num_samples(X)
         chosen = 0
@@ -195,7 +197,7 @@ class RidgeMachines(PairwiseMachines):
             position[kept[order]] = np.arange(len(codes))
             folds = [position[test][position[test] >= 0] for test in folds]
         folds = [order[test] for test in folds if len(test)]
-        times = np.bincount(np.concatenate(folds), minlength=len(codes))
+        times = np.bincount(np.concatenate([[], *folds]).astype(np.intp), minlength=len(codes))
         if (times != 1).any():
             raise ValueError(f"cv={self.cv!r} must hold out every row exactly once.")
         return folds
@@ -203,7 +205,10 @@ class RidgeMachines(PairwiseMachines):
 
 def positive_values(name: str, value: Any, zero_allowed: bool) -> np.ndarray:
     """One value or several as an array, refused with the parameter's name where one is not allowed."""
-    values = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    try:
+        values = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError):
+        values = np.empty(0)
     good = np.isfinite(values) & ((values >= 0) if zero_allowed and np.ndim(value) == 0 else (values > 0))
     if values.ndim != 1 or len(values) == 0 or not good.all():
         raise ValueError(f"{name} must be a positive number or a list of positive numbers, got {value!r}.")

@@ -206,9 +206,10 @@ class SemiSupervisedMarginSVC(LinearScores):
         return float(self.C_unlabeled)
 
     def _shares(self, labeled: np.ndarray, unlabeled: float) -> tuple[np.ndarray, np.ndarray] | None:
-        if self.balance is False or unlabeled == 0:
+        given = isinstance(self.balance, (bool, np.bool_))
+        if unlabeled == 0 or (given and not self.balance):
             return None
-        if self.balance is True:
+        if given:
             return likely_shares(labeled, unlabeled)
         shares = np.asarray(self.balance, dtype=np.float64)
         if shares.shape != labeled.shape or not (np.isfinite(shares) & (shares >= 0)).all() or shares.sum() == 0:

@@ -27,8 +27,10 @@ def prefix_of(estimator: BaseEstimator) -> str:
 
 
 def in_path_order(parameter: str, values: Iterable[Any]) -> list[int]:
-    """Positions of the values from the strongest penalty to the weakest."""
+    """Positions of the values from the strongest penalty to the weakest; as they are where they are no numbers."""
     values = list(values)
+    if not all(is_number(value) for value in values):
+        return list(range(len(values)))
     return sorted(range(len(values)), key=values.__getitem__, reverse=parameter.rpartition("__")[2] in FALLING)
 
 
@@ -44,7 +46,7 @@ def chains(candidates: Sequence[dict[str, Any]], prefix: str) -> list[Chain]:
     parameter = next((prefix + name for name in PATH if _varies(prefix + name, candidates)), None)
     groups: dict[Any, list[int]] = {}
     for number, candidate in enumerate(candidates):
-        on_path = parameter is not None and _is_number(candidate.get(parameter))
+        on_path = parameter is not None and is_number(candidate.get(parameter))
         rest = {name: value for name, value in candidate.items() if not on_path or name != parameter}
         key = key_of(rest) if on_path else number
         groups.setdefault(key, []).append(number)
@@ -59,8 +61,9 @@ def chains(candidates: Sequence[dict[str, Any]], prefix: str) -> list[Chain]:
 
 
 def _varies(name: str, candidates: Sequence[dict[str, Any]]) -> bool:
-    return len({c[name] for c in candidates if _is_number(c.get(name))}) > 1
+    return len({c[name] for c in candidates if is_number(c.get(name))}) > 1
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value has a place on a path."""
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -19,8 +19,8 @@ from ..estimators._base import MarginClassifier
 from ..solvers.lent import lending
 from ._chains import Chain, key_of, prefix_of
 from ._folds import Fold, Rows, checked, shares_gram
-from ._path import WarmPath, told
-from ._pipelines import is_split
+from ._path import WarmPath, is_known, told
+from ._pipelines import is_split, last_score_params
 
 
 class Evaluation:
@@ -96,17 +96,21 @@ class Evaluation:
                 return result
             result["fit_time"] = time.perf_counter() - start
             start = time.perf_counter()
-            result["test_scores"] = self._score(model, rows.test, fold.y_test, fold.score_params_test)
+            of_test, of_train = fold.score_params_test, fold.score_params_train
+            if front is not None and self.is_accuracy:  # they are named for the whole pipeline
+                of_test, of_train = last_score_params(template, of_test), last_score_params(template, of_train)
+            result["test_scores"] = self._score(model, rows.test, fold.y_test, of_test)
             result["score_time"] = time.perf_counter() - start
             if self.search.return_train_score:
-                result["train_scores"] = self._score(model, rows.train, fold.y_train, fold.score_params_train)
+                result["train_scores"] = self._score(model, rows.train, fold.y_train, of_train)
         return result
 
     def _fit(self, path: WarmPath, value: Any, rows: Rows, fold: Fold, made: dict[str, Any]) -> tuple[Any, Rows]:
         """Fit for one value, and the rows as the fitted model takes them; ``made`` is what the chain has in common."""
         if "shares" not in made:
             n_rows = _num_samples(rows.train) + _num_samples(rows.test)
-            made["shares"] = self.shares and len(self.candidates) > 1 and shares_gram(path.classifier, n_rows)
+            shares = self.shares and len(self.candidates) > 1 and is_known(path.classifier)
+            made["shares"] = shares and shares_gram(path.classifier, n_rows)
         if path.closed_form and self.shares:
             return self._fit_closed_form(path, value, rows, fold, made)
         if not made["shares"]:
@@ -148,7 +152,8 @@ class Evaluation:
         return key_of({name: v for name, v in params.items() if not name.startswith(prefix) and name != prefix[:-2]})
 
     def _score(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
-        if self.is_accuracy and isinstance(model, MarginClassifier):  # what `score` does, without its checks of y
+        if self.is_accuracy and isinstance(model, MarginClassifier) and is_known(model):
+            # What `score` does, without its checks of y.
             with suppress(Exception):  # `error_score` says what to do
                 return float(np.average(model.predict(X) == np.ravel(y), weights=params.get("sample_weight")))
         return _score(model, X, y, self.scorer, params, self.error_score)

@@ -12,8 +12,13 @@ from sklearn.pipeline import Pipeline
 
 from ..estimators._base import CallbackSupportMixin, MarginClassifier
 from ..estimators._ridge_path import KernelSquare, StrengthPath
-from ._chains import in_path_order, prefix_of
+from ._chains import in_path_order, is_number, prefix_of
 from ._pipelines import split_fit_params
+
+
+def is_known(classifier: Any) -> bool:
+    """Whether this is a classifier of the package, and not a subclass that may fit or predict otherwise."""
+    return type(classifier).__module__.startswith(f"{__package__.partition('.')[0]}.")
 
 
 class WarmPath:
@@ -31,7 +36,8 @@ class WarmPath:
             and classifier._is_exact()
         )
         self._given_warm_start = self._warm and classifier.get_params(deep=False)["warm_start"]
-        self.closed_form = parameter is not None and parameter == getattr(classifier, "_strength_name", None)
+        strength = getattr(classifier, "_strength_name", None) if is_known(classifier) else None
+        self.closed_form = parameter is not None and parameter == strength and all(map(is_number, values))
         self._solved: StrengthPath | None = None
 
     def solve(self, X: Any, y: Any, fit_params: dict[str, Any], square: KernelSquare | None = None) -> StrengthPath:

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metadata_routing import get_routing_for_object, process_routing
 
 
 def is_split(estimator: BaseEstimator) -> bool:
@@ -25,9 +25,14 @@ def split_fit_params(pipeline: Pipeline, fit_params: dict[str, Any]) -> tuple[di
         prefix = f"{last}__"
         front = {name: value for name, value in fit_params.items() if not name.startswith(prefix)}
         return front, {name[len(prefix) :]: value for name, value in fit_params.items() if name.startswith(prefix)}
+    # The steps before take the names that the user gave; what the classifier is given has its own.
+    asked = get_routing_for_object(pipeline[:-1]).consumes("fit_transform", fit_params.keys())
     routed = process_routing(pipeline, "fit", **fit_params)
-    front = {}
-    for name, _ in pipeline.steps[:-1]:
-        for of_method in routed.get(name, {}).values():
-            front.update(of_method)
-    return front, dict(routed[last].fit)
+    return {name: fit_params[name] for name in asked}, dict(routed[last].fit)
+
+
+def last_score_params(pipeline: Pipeline, params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of ``score`` as the classifier takes them."""
+    if not params or not get_config()["enable_metadata_routing"]:
+        return params
+    return dict(process_routing(pipeline, "score", **params)[pipeline.steps[-1][0]].score)

@@ -159,9 +159,9 @@ class MarginSearchCV(BaseSearchCV):
         try:
             self._run(evaluation, refit_metric)
         except KeyboardInterrupt:
-            self.cv_results_ = self._results(evaluation, unfinished=True)
+            self.cv_results_ = self._results(evaluation, interrupted=True)
             raise
-        results = self._results(evaluation, unfinished=self.racing)
+        results = self._results(evaluation, interrupted=False)
 
         first = evaluation.results[0][0]["test_scores"]  # type: ignore[index]
         self.multimetric_ = isinstance(first, dict)
@@ -202,8 +202,12 @@ class MarginSearchCV(BaseSearchCV):
         named = {name for candidate in candidates for name in candidate}
         if not isinstance(estimator, MarginClassifier):
             return None
-        draws = getattr(estimator, "basis", "all") != "all" and estimator.kernel != "linear"  # some of the rows
-        if get_tags(estimator).input_tags.pairwise or draws or not estimator._is_exact() or named & {"solver", "basis"}:
+        nonlinear = "kernel" in named or getattr(estimator, "kernel", "linear") != "linear"
+        draws = getattr(estimator, "basis", "all") != "all" and nonlinear  # some of the rows
+        folds = getattr(estimator, "cv", None) is not None  # of its own, from the rows as they stand
+        if get_tags(estimator).input_tags.pairwise or draws or folds or not estimator._is_exact():
+            return None
+        if named & {"solver", "basis", "cv"}:
             return None
         if isinstance(estimator, DualMachine) and estimator._is_linear() and "kernel" not in named and is_float(X):
             X = _suitable_rows(X)
@@ -230,13 +234,14 @@ class MarginSearchCV(BaseSearchCV):
             evaluation.folds[number].n_tasks = len(plan)
         run([partial(evaluation.run, chain, number) for number in numbers for chain in plan], n_threads)
 
-    def _results(self, evaluation: Evaluation, unfinished: bool) -> dict[str, Any]:
+    def _results(self, evaluation: Evaluation, interrupted: bool) -> dict[str, Any]:
         out = evaluation.complete()
+        if not interrupted:
+            _warn_or_raise_about_fit_failures(out, self.error_score)
+        unfinished = interrupted or self.racing  # scores are missing because there was no fit
         with warnings.catch_warnings() if unfinished else nullcontext():
             if unfinished:
                 warnings.filterwarnings("ignore", "One or more of the (test|train) scores are non-finite")
-            else:
-                _warn_or_raise_about_fit_failures(out, self.error_score)
             if callable(self.scoring):
                 _insert_error_scores(out, self.error_score)
             return self._format_results(evaluation.candidates, len(evaluation.folds), out)

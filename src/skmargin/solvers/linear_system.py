@@ -192,20 +192,30 @@ class RidgePath:
         self._write(out, rows, u, u / G[:, None], residual - u * u / G[:, None], part)
 
     def leave_folds_out(self, s: float, folds: list[np.ndarray]) -> tuple[np.ndarray, list[Solution]]:
-        """Scores of the rows of each fold by the machine fitted without them, and these machines (scaled)."""
+        """Scores of the rows of each fold by the machine fitted without them, and these machines (scaled).
+
+        A fold may have none of the rows, or all of them: a machine fitted to nothing is zero.
+        """
         parts = self._part_of_each_row()
-        out, machines = np.empty_like(self.Y), []
+        out, machines = np.zeros_like(self.Y), []
         for rows in folds:
+            if len(rows) == len(out):
+                none = np.zeros_like(self.ty)
+                b = np.zeros(none.shape[1], none.dtype)
+                machines.append(Solution(self._coefficients(none, b, s), b, b))
+                continue
             part = float(parts[rows].sum())
             s_fold = self.ty.dtype.type(s * (1 - part))
             e, b, den, residual = self._shrunk(s_fold)
             U = self.spectrum.U[rows]
             u = U @ (e[:, None] * (self.ty - self.tq[:, None] * b)) + self.y_rest[rows] - self.q_rest[rows, None] * b
             v = U @ (e * self.tq) + self.q_rest[rows]
-            G = _held_out_block(U, e, self.spectrum.complete)
-            G -= np.outer(v, v / den)
-            cholesky(G)
-            t = cholesky_solve(G, u)
+            t = u
+            if len(rows):
+                G = _held_out_block(U, e, self.spectrum.complete)
+                G -= np.outer(v, v / den)
+                cholesky(G)
+                t = cholesky_solve(G, u)
             residual = residual - np.einsum("ij,ij->j", u, t)
             factor = self._write(out, rows, u, t, residual, part)
             # the machine without the fold: the same system with y~ - t on the fold

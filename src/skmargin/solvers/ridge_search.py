@@ -81,7 +81,9 @@ def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: 
             held = np.flatnonzero(other & (fold_of == b))
             scores = source.scores(held, rows, np.hstack([c[b] for c in coef]))
             scores += np.hstack([i[b] for i in intercept])
-            F[:, held, columns] = scores.reshape(len(held), len(strengths), -1).transpose(1, 0, 2)
+            F[:, held, columns] = scores.reshape(
+                len(held), len(strengths), scores.shape[1] // len(strengths)
+            ).transpose(1, 0, 2)
 
     pairs = duels(task.codes, task.n_classes, task.method)
     over_threads(counted(work, len(pairs)), pairs, task.n_jobs, most_rows(pairs))
@@ -106,6 +108,9 @@ def iterated_accuracy(source: Source, task: Task, strengths: np.ndarray, tol: fl
         duel, held = job
         inside = ~np.isin(duel.rows, held)
         rows = duel.rows[inside]
+        if len(rows) == 0:  # a machine fitted to nothing
+            F[:, held, duel.columns] = 0
+            return
         machine = (task.weight[rows], duel.Y[inside], task.machine, strengths[order], tol, max_iter)
         if isinstance(source, Features):
             fits = iterate_features(source.rows(rows), *machine)
