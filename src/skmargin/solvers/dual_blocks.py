@@ -30,6 +30,7 @@ SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here its gap 
 TINY = 20_000  # n d k up to which a solve to rounding costs less than the call itself
 ROUNDING = 1e-14
 COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a point whose gap is below a tenth
+SEPARABLE = 0.01  # share of mistakes after one pass up to which the rows can be separated, or nearly so
 RESERVE = 500  # iterations kept for it: passes over few rows cost nothing, and all of them may be used up before
 NEWTON_UNKNOWNS, NEWTON_NUMBERS = 3000, 10**8  # most that it holds: square root of its matrix, and the rest
 MANY_FEATURES, WEAK = 16, 0.01  # from so many features and so large a C on the direction of the mean is set apart
@@ -96,18 +97,10 @@ def solve_linear(
         mean = np.zeros_like(mean)
     tiny = n * X.shape[1] * k <= TINY
     goal = min(tol, ROUNDING) if tiny else tol
+    stages = [(np.float64, goal, True)] if tiny else _stages(X, tol)
     step = newton_step(n, X.shape[1], k)
     budget = COLD_STEPS * step
-    if state is not None:
-        state = state.rescaled(cap)
-    else:
-        state = _zero(n, X.shape[1], k, cap)
-        if block_flops(n, X.shape[1], k, strength) > budget:
-            state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter, seed, verbose)
-            if state.gap <= tol or state.n_iter >= max_iter:
-                return state
-        elif fit_intercept and n >= MANY_ROWS * X.shape[1] * k:
-            state = replace(state, multipliers=_first_intercepts(X, y, cap, k, mean, loss, K, seed))
+    most = max_iter - RESERVE if step < np.inf and max_iter > 2 * RESERVE else max_iter
 
     def ascend(
         state: DualState, dtype: type, goal: float, may_stall: bool, budget: float, most: int
@@ -133,9 +126,24 @@ def solve_linear(
             )
         return state, out["work"]
 
-    state = replace(state, n_iter=0)
-    most = max_iter - RESERVE if step < np.inf and max_iter > 2 * RESERVE else max_iter
-    for dtype, stage_tol, may_stall in [(np.float64, goal, True)] if tiny else _stages(X, tol):
+    if state is not None:
+        state = replace(state.rescaled(cap), n_iter=0)
+    else:
+        state = _zero(n, X.shape[1], k, cap)
+        if block_flops(n, X.shape[1], k, strength) > budget:
+            trial, work = ascend(state, *stages[0], budget, 1)
+            if trial.gap > goal and mistakes(X, y, trial) > SEPARABLE:
+                state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter, seed, verbose)
+                if state.gap <= tol or state.n_iter >= max_iter:
+                    return state
+            elif trial.gap <= goal or max_iter == 1:
+                return trial
+            else:
+                state, budget = trial, budget - work
+        elif fit_intercept and n >= MANY_ROWS * X.shape[1] * k:
+            state = replace(state, multipliers=_first_intercepts(X, y, cap, k, mean, loss, K, seed))
+
+    for dtype, stage_tol, may_stall in stages:
         state, work = ascend(state, dtype, stage_tol, may_stall, budget, most)
         budget -= work
         if state.n_iter >= most or (dtype is np.float32 and state.gap <= 0.9 * tol):
@@ -188,9 +196,14 @@ def block_flops(n: int, d: int, k: int, strength: float) -> float:
 
     Where there are far more rows than parameters the number of passes grows with a power of ``strength``, C times the
     mean squared distance of a row from the mean (fitted to measurements); otherwise the rows can be separated or nearly
-    so, and C hardly matters.
+    so, and C hardly matters.  So may many rows: `solve_linear` tries one pass before it believes a large number.
     """
     return 15 * strength**0.66 * 2 * n * k * (d + 128) if n >= 10 * k * d else 0.0
+
+
+def mistakes(X: Any, y: np.ndarray, state: DualState) -> float:
+    """Share of the rows that a machine gets wrong."""
+    return float(np.mean((X @ state.W.T + state.b).argmax(axis=1) != y))
 
 
 def moments(X: Any) -> tuple[np.ndarray, float]:

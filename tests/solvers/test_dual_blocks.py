@@ -1,0 +1,32 @@
+"""Which gear solves a linear machine (solvers/dual_blocks.py)."""
+
+import numpy as np
+import pytest
+
+from skmargin.solvers import dual_blocks
+from skmargin.solvers.dual_blocks import solve_linear
+
+RNG = np.random.default_rng(0)
+CENTRES = RNG.integers(0, 2, (5, 40))
+Y = RNG.integers(0, 5, 4000)
+BITS = (CENTRES[Y] ^ (RNG.random((4000, 40)) < 0.05)).astype(float)  # separable, with a margin
+
+
+@pytest.mark.parametrize("loss", ["max", "sum"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_many_rows_that_can_be_separated_need_no_newton_steps(loss, fit_intercept, noise, capsys, monkeypatch):
+    y = np.where(RNG.random(4000) < noise, (Y + 1) % 5, Y).astype(np.int32)
+    cap = np.full(4000, 100.0)
+    found = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, verbose=1)
+    assert ("Newton" in capsys.readouterr().out) == (noise > 0)
+    assert found.gap <= 1e-3
+    monkeypatch.setattr(dual_blocks, "SEPARABLE", 1.0 if noise else -1.0)  # the other gear first
+    other = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, tol=1e-6)
+    assert found.objective == pytest.approx(other.objective, rel=1.1e-3)
+    assert found.objective >= other.objective * (1 - 1e-6)
+
+
+def test_a_single_pass_is_a_single_pass():
+    cap = np.full(4000, 100.0)
+    assert solve_linear(BITS, Y.astype(np.int32), cap, 5, "max", max_iter=1).n_iter == 1
