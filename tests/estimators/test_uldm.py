@@ -199,6 +199,19 @@ def test_screening_agrees_with_the_exact_grid(monkeypatch):
     assert exact.cv_scores_.max() - np.nanmax(fast.cv_scores_) < 0.005
 
 
+@pytest.mark.parametrize(
+    "estimator", [ULDMClassifier([1e-6, 1e-4]), LSSVC([1.0, 100.0, 1000.0])], ids=["uldm", "lssvc"]
+)
+def test_screening_knows_how_large_a_kernel_is(estimator, monkeypatch):
+    monkeypatch.setattr(_ridge, "SMALL", 300)
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 3, 400)
+    X = rng.normal(size=(400, 8)) + np.c_[y, 1.5 * (y == 1), np.zeros((400, 6))]
+    estimator = clone(estimator).set_params(kernel="poly", coef0=1, gamma=[1.0, 3.0], random_state=0)
+    fast, exact = (clone(estimator).set_params(search=search).fit(X, y) for search in ("auto", "exact"))
+    assert_allclose(fast.cv_scores_, exact.cv_scores_, atol=1.5 / 400)
+
+
 def test_small_strengths_are_tried_where_the_smallest_other_wins(monkeypatch):
     monkeypatch.setattr(_ridge, "SMALL", 300)
     rng = np.random.default_rng(0)

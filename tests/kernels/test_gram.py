@@ -79,6 +79,18 @@ def test_gamma_scale_counts_weights_as_repeats(container):
         resolve_gamma("wide", X)
 
 
+def test_sparse_float32_rows_are_multiplied_as_asked():
+    rng = np.random.default_rng(0)
+    X = (100 + rng.normal(size=(40, 6))).astype(np.float32)
+    rows = sparse.csr_array(X)
+    np.testing.assert_allclose(squared_distances(rows, None, np.float64), squared_distances(X.astype(float)), atol=1e-9)
+    for kernel in ("rbf", "poly", "linear"):
+        wide = gram(X.astype(float), None, kernel, 0.01)
+        np.testing.assert_allclose(gram(rows, None, kernel, 0.01, dtype=np.float64), wide, rtol=1e-10)
+        np.testing.assert_allclose(gram(rows, rows[:9], kernel, 0.01, dtype=np.float64), wide[:, :9], rtol=1e-10)
+    assert resolve_gamma("scale", rows) == pytest.approx(1 / (6 * X.astype(float).var()), rel=1e-6)
+
+
 def test_read_only_input():
     A = X.copy()
     A.flags.writeable = False

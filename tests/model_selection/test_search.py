@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_classification
-from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.exceptions import DataConversionWarning, FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
@@ -210,6 +210,13 @@ def test_estimators_to_which_the_order_of_the_rows_matters(estimator, grid):
 def test_precomputed_kernel():
     K = X @ X.T
     assert_same(*both(CrammerSingerSVC(kernel="precomputed", tol=1e-6), {"C": [0.1, 1.0]}, K))
+
+
+def test_labels_in_a_column():
+    search = MarginSearchCV(CrammerSingerSVC(kernel="rbf", tol=1e-6), {"C": [0.1, 1.0]})
+    plain = clone(search).fit(X, Y).cv_results_["mean_test_score"]
+    with pytest.warns(DataConversionWarning):
+        assert_array_equal(clone(search).fit(X, Y[:, None]).cv_results_["mean_test_score"], plain)
 
 
 def test_fits_that_fail():

@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from ..kernels.gram import base_matrix, kernel_from_base
+from ..kernels.gram import base_matrix, gram_diagonal, kernel_from_base
 from ..solvers.linear_system import Machine, Solution, scale
 from ..solvers.pairwise import Duel, most_rows
 from ..solvers.progress import part
@@ -177,7 +177,10 @@ class RidgeMachines(PairwiseMachines):
 
         if exact:
             return full_search(kernel_of, len(gammas), task, strengths)
-        return screened_search(kernel_of, part_of, len(gammas), task, strengths, check_random_state(self.random_state))
+        squares = [gram_diagonal(X, self.kernel, gamma, self.degree, self.coef0) for gamma in gammas]
+        size = float(np.max(squares))
+        rng = check_random_state(self.random_state)
+        return screened_search(kernel_of, part_of, len(gammas), task, strengths, size, rng)
 
     def _folds(self, codes: np.ndarray, kept: np.ndarray, n_given: int, iterative: bool) -> list[np.ndarray] | None:
         """Held-out sets as positions in the sorted rows; None for leave-one-out, which needs a factorisation.

@@ -54,7 +54,9 @@ def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None = None, 
     p = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
     if sparse.issparse(X):
         mean = float((X.T @ p).sum()) / d
-        variance = float((X.multiply(X).T @ p).sum()) / d - mean**2
+        of_stored = np.repeat(p, np.diff(X.indptr))
+        stored = float(of_stored.sum()) / d
+        variance = float(of_stored @ (X.data - mean) ** 2) / d + (1 - stored) * mean**2
     else:
         mean = float((p @ X).sum()) / d
         variance = float(sum(p[rows] @ ((X[rows] - mean) ** 2).sum(axis=1) for rows in row_blocks(*X.shape))) / d
@@ -66,9 +68,9 @@ def inner_products(X: Any, Z: Any | None, dtype: Any) -> np.ndarray:
     Z = X if Z is None else Z
     if sparse.issparse(X) or sparse.issparse(Z):
         out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
-        transposed = sparse.csc_array(Z.T) if sparse.issparse(Z) else Z.T
+        transposed = _widened(sparse.csc_array(Z.T) if sparse.issparse(Z) else Z.T, dtype)
         for rows in row_blocks(*out.shape):
-            product = X[rows] @ transposed
+            product = _widened(X[rows], dtype) @ transposed
             out[rows] = product.toarray() if sparse.issparse(product) else product
         return out
     left = np.asarray(X, dtype=dtype)
@@ -108,9 +110,14 @@ def squared_norms(X: Any, dtype: Any = None) -> np.ndarray:
         return np.einsum("ij,ij->i", X, X)
     out = np.empty(X.shape[0], dtype or X.dtype)
     for rows in row_blocks(X.shape[0], X.nnz // max(1, X.shape[0])):
-        part = X[rows]
+        part = _widened(X[rows], out.dtype)
         out[rows] = np.asarray(part.multiply(part).sum(axis=1)).ravel()
     return out
+
+
+def _widened(X: Any, dtype: Any) -> Any:
+    """Rows with numbers of at least this precision: products have that of their factors."""
+    return X.astype(np.result_type(X.dtype, dtype), copy=False)
 
 
 def _short_indices(X: Any) -> Any:

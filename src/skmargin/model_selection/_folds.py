@@ -58,7 +58,8 @@ class BaseMatrix(NamedTuple):
         self, classifier: Any, gamma: float, rows: np.ndarray, columns: np.ndarray, triangle: bool
     ) -> np.ndarray:
         if classifier.kernel in ("rbf", "laplacian") and self.matrix.dtype == np.float64:
-            out = np.empty((len(rows), len(columns)))
+            # What is not written is multiplied with the rest by those who scale the matrix.
+            out = (np.zeros if triangle else np.empty)((len(rows), len(columns)))
             _ext.exponential_block(self.matrix, rows, columns, gamma, out, triangle)
             return out
         part = self.matrix[rows[:, None], columns]
@@ -187,7 +188,7 @@ class Fold:
         if isinstance(gamma, str):
             train = checked(rows.train)
             weight = _check_sample_weight(rows.fit_params.get("sample_weight"), train, dtype=np.float64)
-            _, _, weight, kept = encode_labels(np.asarray(self.y_train), weight, classifier.class_weight)
+            _, _, weight, kept = encode_labels(np.ravel(self.y_train), weight, classifier.class_weight)
             gamma = resolve_gamma(gamma, train if len(kept) == train.shape[0] else train[kept], weight)
         base = self.base(classifier, rows)
         return base.kernel(classifier, gamma, base.train), base.kernel(classifier, gamma, base.test)

@@ -23,7 +23,7 @@ from .ridge_direct import iterate_features, iterate_kernel
 from .sources import Features, Source
 
 N_WIDTHS_KEPT = 3
-SMALLEST_SINGLE = {"coefficients": 1e-6, "kernel": 1e-7}  # "kernel": times the number of rows
+SMALLEST_SINGLE = {"coefficients": 1e-6, "kernel": 1e-7}  # for K(x, x) <= 1; "kernel": times the number of rows
 
 
 class Task(NamedTuple):
@@ -143,15 +143,17 @@ def screened_search(
     n_widths: int,
     task: Task,
     strengths: np.ndarray,
+    largest: float,
     rng: np.random.RandomState,
 ) -> np.ndarray:
     """Accuracy ``(widths, strengths)`` with nan for the candidates that were not worth a full evaluation.
 
-    ``kernel_of(width, dtype)`` is the source of all rows and ``part_of(width, rows, dtype)`` that of some rows.
+    ``kernel_of(width, dtype)`` is the source of all rows and ``part_of(width, rows, dtype)`` that of some rows;
+    ``largest`` is the largest K(x, x), by which the rounding of single precision grows.
     """
     n = len(task.codes)
-    smallest = SMALLEST_SINGLE[task.machine.penalty] * (n if task.machine.penalty == "kernel" else 1)
-    single = strengths >= smallest
+    size = n * largest if task.machine.penalty == "kernel" else largest**2
+    single = strengths >= SMALLEST_SINGLE[task.machine.penalty] * size
     dtype: type = np.float32
     if not single.any():
         single, dtype = np.ones(len(strengths), dtype=bool), np.float64
