@@ -17,14 +17,19 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Parameters
     ----------
     path : path
-        The file to write or to replace.
+        The file to write or to replace; a link keeps its place, and the file that it names is replaced.  What is no
+        file (a pipe, a device) is written to as it is.
 
     Yields
     ------
     file : binary file
         To write to.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as file:
+            yield file
+        return
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:

@@ -277,6 +277,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, bytes
             return document, {name: archive.read(name) for name in names if name != "model.json"}
     except FileNotFoundError:
         raise ModelFileError(f"{path}: no such file.") from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise ModelFileError(f"{path}: {error.strerror}.") from None
     except zipfile.BadZipFile as error:
         raise ModelFileError(f"{path}: it is not a skmargin model file, or it is damaged ({error}).") from None
     except ModelFileError as error:

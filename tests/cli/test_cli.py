@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import dump_svmlight_file, load_iris
 from sklearn.svm import LinearSVC
 from typer.testing import CliRunner
 
@@ -192,6 +192,22 @@ def test_libsvm_files_for_a_model_of_dense_rows(tmp_path, flowers):
         assert [row["prediction"] for row in csv.DictReader(file)] == expected.tolist()
 
 
+def test_the_first_index_of_a_libsvm_file_is_that_of_the_training_file(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    train, test, model, out = (tmp_path / name for name in ("train.svm", "test.svm", "m.skm", "out.csv"))
+    dump_svmlight_file(X, y, str(train))  # indices from 0
+    X[:, 0] = 0
+    dump_svmlight_file(X, y, str(test))  # where the first one does not occur
+    run("fit", train, "--model", "crammer-singer", "--out", model)
+    run("predict", model, test, "--out", out)
+    with open(out, newline="", encoding="utf-8") as file:
+        assert [row["prediction"] for row in csv.DictReader(file)] == load_model(model).predict(X).astype(str).tolist()
+    dump_svmlight_file(X + 1, y, str(train), zero_based=False)
+    dump_svmlight_file(X + 1, y, str(test))
+    run("fit", train, "--model", "crammer-singer", "--out", model)
+    assert "index 0 occurs" in run("predict", model, test, "--out", out, code=1).stderr
+
+
 def test_class_vectors_that_do_not_fit_into_memory_are_refused(tmp_path):
     path = tmp_path / "wide.svm"
     path.write_text("".join(f"{i} 1:1 2147483646:{i}\n" for i in range(5000)))  # 5000 classes: 240 TiB
@@ -294,6 +310,22 @@ def test_rows_at_the_end_of_the_range_make_no_noise(tmp_path):
     path = write_csv(tmp_path / "data.csv", X, ["a", "b"] * 10, "xy")
     result = run("compare", path, "--target", "kind", "--cv", 2, "--models", "one-vs-rest,m3")
     assert len(result.stderr.splitlines()) == 2
+
+
+def test_small_mistakes_are_named(tmp_path, flowers):
+    name = "m\udcff.skm" if sys.platform == "linux" else "m.skm"  # where a name need not be text
+    model, out = tmp_path / name, tmp_path / "out.csv"
+    assert (
+        "is built in and has its labels"
+        in run("fit", "iris", "--target", 2, "--model", "odm", "--out", model, code=1).stderr
+    )
+    run("fit", flowers, "--target", "kind", "--model", "crammer-singer", "--out", model)
+    assert "name it with --target" in run("predict", model, flowers, "--out", out, code=1).stderr
+    assert run("predict", tmp_path, "iris", "--out", out, code=1).stderr.strip().count("damaged") == 0
+
+
+def test_version():
+    assert run("--version").stdout.strip() == f"skmargin {skmargin.__version__}"
 
 
 def test_datasets_are_listed():

@@ -65,7 +65,7 @@ SEARCHES = {
     "ldm-least-squares": (LDMClassifier(loss="least_squares"), {"C": [0.1, 10.0], "gamma": [0.1, 1.0]}),
     "odm": (ODMClassifier(tol=1e-6, random_state=0), {"C": [10.0, 100.0], "mu": [0.0, 0.5]}),
     "odm-rbf": (ODMClassifier(kernel="rbf", mu=0.0, tol=1e-5, random_state=0), {"C": [10.0, 100.0]}),
-    "semi-supervised": (SemiSupervisedMarginSVC(tol=1e-5, random_state=0), {"C": [0.1, 1.0]}),
+    "semi-supervised": (SemiSupervisedMarginSVC(tol=1e-8, random_state=0), {"C": [0.1, 1.0]}),
     "fuzzy-pairwise": (FuzzyPairwiseClassifier(CrammerSingerSVC(tol=1e-6)), {"estimator__C": [0.1, 1.0]}),
     "uldm-inner-widths": (ULDMClassifier(gamma=[0.1, 1.0], cv=3), {"alpha": [1e-6, 1e-1]}),
     "uldm-inner-strengths": (ULDMClassifier(alpha=[1e-6, 1e-2], cv=3), {"gamma": [0.1, 1.0]}),

@@ -36,7 +36,7 @@ import skmargin
 from .._files import atomic_write
 from ..comparison import Comparison, ComparisonError, Model, advise, models, tuned
 from ..datasets import BUILT_IN, DataError, Dataset, load_dataset
-from ..datasets._files import available_memory, check_memory
+from ..datasets._files import TextColumn, available_memory, check_memory
 from ..experiments import EXPERIMENTS, choose, pending, read_results, run, write_pages
 from ..inspection import class_scores
 from ..model_files import ModelFileError, describe_model, load_model, save_model
@@ -62,6 +62,21 @@ Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation."
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the folds.")]
 Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="Threads for tuning.  [default: all cores]")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        say(f"skmargin {skmargin.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _every_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()
@@ -155,10 +170,10 @@ def fit(
         params = {key.removeprefix("model__"): value for key, value in search.best_params_.items()}
         facts: dict[str, Any] = {
             "model": spec.name, "estimator": type(spec.estimator).__name__, "params": params,
-            "cv_accuracy": float(search.best_score_), "fit_time": float(search.refit_time_), "file": str(out),
+            "cv_accuracy": float(search.best_score_), "fit_time": float(search.refit_time_), "file": printable(out),
         }  # fmt: skip
-        names = loaded.feature_names
-        save_model(search.best_estimator_, out, metadata={"data": loaded.name, "feature_names": names, **facts})
+        source = {"data": printable(loaded.name), "feature_names": loaded.feature_names}
+        save_model(search.best_estimator_, out, metadata={**source, "zero_based": loaded.zero_based, **facts})
         for message in dict.fromkeys(str(warning.message) for warning in caught):
             say(f"warning: {message}", stderr=True)
         if as_json:
@@ -279,15 +294,16 @@ def reproduce(
 @app.command()
 def datasets(as_json: AsJson = False) -> None:
     """List the data sets that are built in."""
-    rows = []
-    for name, (_, description) in BUILT_IN.items():
-        data = load_dataset(name)
-        rows.append([name, *data.X.shape, len(np.unique(np.asarray(data.y))), description])
-    columns = ("name", "samples", "features", "classes", "description")
-    if as_json:
-        _print_json([dict(zip(columns, row, strict=True)) for row in rows])
-    else:
-        show_table(columns, rows, numbers=(1, 2, 3))
+    with _complaints():
+        rows = []
+        for name, (_, description) in BUILT_IN.items():
+            data = load_dataset(name)
+            rows.append([name, *data.X.shape, len(np.unique(np.asarray(data.y))), description])
+        columns = ("name", "samples", "features", "classes", "description")
+        if as_json:
+            _print_json([dict(zip(columns, row, strict=True)) for row in rows])
+        else:
+            show_table(columns, rows, numbers=(1, 2, 3))
 
 
 @contextmanager
@@ -298,7 +314,7 @@ def _complaints() -> Iterator[None]:
     except (DataError, ModelFileError, ComparisonError) as error:
         message = str(error)
     except OSError as error:
-        message = f"{error.filename}: {error.strerror}."
+        message = f"{'output' if error.filename is None else error.filename}: {error.strerror}."
     except KeyboardInterrupt:
         say("interrupted.", stderr=True)
         raise typer.Exit(130) from None
@@ -341,9 +357,15 @@ def _check_writable(path: Path | None) -> None:
 
 def _model_and_data(path: Path, source: str, target: str | None, labelled: bool) -> tuple[Any, Dataset]:
     """A saved model and rows in the order of columns that it was fitted with."""
-    estimator = load_model(path)
-    names = _metadata(path).get("feature_names")
-    data = load_dataset(source, target=target, labelled=labelled, n_features=int(estimator.n_features_in_))
+    estimator, known = load_model(path), _metadata(path)
+    names, zero_based = known.get("feature_names"), known.get("zero_based")
+    try:
+        data = load_dataset(
+            source, target=target, labelled=labelled, n_features=int(estimator.n_features_in_),
+            zero_based=zero_based if isinstance(zero_based, bool) else None,
+        )  # fmt: skip
+    except TextColumn as error:
+        raise DataError(f"{error} If it holds the labels, name it with --target.") from None
     if isinstance(names, list) and data.feature_names is not None:
         missing = [name for name in names if name not in data.feature_names]
         if missing:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._files import MAX_LINE, DataError, Table, as_labels, check_memory, open_data, too_large
+from ._files import MAX_LINE, DataError, Table, TextColumn, as_labels, check_memory, open_data, too_large
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-nan", "+nan"}
 _ROWS = 8192
@@ -161,7 +161,7 @@ def _explain(block: list[tuple[int, list[str]]], position: int, name: str, path:
         if cell.lower() in MISSING:
             raise DataError(f"{place}: the value is missing: fill in or remove missing values.")
         if not _is_number(cell):
-            raise DataError(f"{place}: {_short(cell)} is not a number. Encode text columns as numbers first.")
+            raise TextColumn(f"{place}: {_short(cell)} is not a number. Encode text columns as numbers first.")
         if not np.isfinite(float(cell)):
             raise DataError(f"{place}: {_short(cell)} is not a finite number.")
 

@@ -23,6 +23,10 @@ class DataError(ValueError):
     """A data file cannot be used; the message says which file, where in it, and why."""
 
 
+class TextColumn(DataError):
+    """A column holds text where numbers are needed: it may be the one with the labels."""
+
+
 class Table(NamedTuple):
     """What a reader found: rows, labels (None for a file without), names of the features (None if it has none)."""
 

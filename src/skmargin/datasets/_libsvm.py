@@ -59,6 +59,11 @@ def read_libsvm(
     >>> X.toarray().tolist(), y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], ['cat', 'dog'])
     """
+    return read_with_base(path, n_features, zero_based)[0]
+
+
+def read_with_base(path: str | os.PathLike[str], n_features: int | None, zero_based: bool | None) -> tuple[Table, bool]:
+    """As `read_libsvm`, and whether the first feature has index 0."""
     labels: list[str] = []
     counts, indices, values = [], [], []
     kept = 0
@@ -74,18 +79,17 @@ def read_libsvm(
         if not kept:
             what = "index:value entries" if labels else "samples"
             raise DataError(f"{path}: the file holds no {what}: not a LIBSVM file.")
+        if zero_based is None:
+            zero_based = min(int(index.min(initial=1)) for index in indices) == 0
         X = _assemble(path, counts, indices, values, n_features, zero_based)
-        return Table(X, as_labels(labels, path, "the first column"), None)
+        return Table(X, as_labels(labels, path, "the first column"), None), zero_based
 
 
-def _assemble(
-    path: Any, counts: Any, indices: Any, values: Any, n_features: int | None, zero_based: bool | None
-) -> Any:
+def _assemble(path: Any, counts: Any, indices: Any, values: Any, n_features: int | None, zero_based: bool) -> Any:
     try:
         column = np.concatenate(indices)
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
         lowest, highest = int(column.min()), int(column.max())
-        zero_based = lowest == 0 if zero_based is None else zero_based
         if not zero_based:
             if lowest == 0:
                 raise DataError(f"{path}: index 0 occurs, but the first feature has index 1.")

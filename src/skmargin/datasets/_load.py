@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from ._csv import read_csv
 from ._files import DataError
-from ._libsvm import read_libsvm
+from ._libsvm import read_with_base
 from ._parquet import read_parquet
 
 BUILT_IN: dict[str, tuple[Callable[..., Any], str]] = {
@@ -39,12 +39,15 @@ class Dataset:
         The labels: integers or strings.
     feature_names : list of str or None
         Names of the columns, where the source has any.
+    zero_based : bool or None
+        Whether the first feature has index 0 in the LIBSVM file they come from.
     """
 
     name: str
     X: Any
     y: np.ndarray | None
     feature_names: list[str] | None
+    zero_based: bool | None = None
 
 
 def load_dataset(
@@ -53,6 +56,7 @@ def load_dataset(
     target: str | int | None = None,
     labelled: bool = True,
     n_features: int | None = None,
+    zero_based: bool | None = None,
 ) -> Dataset:
     """Load data by name or from a file.
 
@@ -67,6 +71,9 @@ def load_dataset(
         A CSV or Parquet file without ``target`` is refused; False reads it as rows without labels.
     n_features : int, default=None
         Number of features of a LIBSVM file, for test data whose last features are all zero.
+    zero_based : bool, default=None
+        Whether the first feature of a LIBSVM file has index 0, for test data whose first feature is zero everywhere;
+        None says so if an index 0 occurs.
 
     Returns
     -------
@@ -81,6 +88,8 @@ def load_dataset(
     ((150, 4), 'sepal length (cm)', ['setosa', 'versicolor', 'virginica'])
     """
     if str(source) in BUILT_IN:
+        if target is not None:
+            raise DataError(f"{source}: is built in and has its labels; target is for columns of files.")
         bunch = BUILT_IN[str(source)][0]()
         return Dataset(str(source), bunch.data, bunch.target_names[bunch.target], list(map(str, bunch.feature_names)))
     path = Path(source)
@@ -92,8 +101,9 @@ def load_dataset(
     suffix = next((s for s in reversed(suffixes) if s not in _COMPRESSED), "")
     if suffix in (".csv", ".tsv", ".parquet", ".pq"):
         if labelled and target is None:
-            raise DataError(f"{source}: say which column holds the labels (target).")
+            raise DataError(f"{source}: say which column holds the labels (target; in a command --target).")
         table = (read_csv if suffix in (".csv", ".tsv") else read_parquet)(path, target)
     else:
-        table = read_libsvm(path, n_features=n_features)
-    return Dataset(path.name, table.X, table.y, table.feature_names)
+        table, zero_based = read_with_base(path, n_features, zero_based)
+        return Dataset(path.name, *table, zero_based=zero_based)
+    return Dataset(path.name, *table)

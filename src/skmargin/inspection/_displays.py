@@ -102,6 +102,8 @@ class MarginDistributionDisplay:
         name = self.name if name is None else name
         fresh = not ax.has_data()
         margin = np.asarray(self.margins, dtype=np.float64)
+        if not np.isfinite(margin).all():
+            raise ValueError("The margins contain NaN or infinity: the scores must be finite numbers.")
         edges = np.histogram_bin_edges(margin, bins=bins)
         self.artists_: list[Any] = []
         for label, part in self._parts(margin, name, per_class):

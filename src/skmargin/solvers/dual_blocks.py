@@ -27,12 +27,12 @@ from skmargin._core.threads import blas_threads, thread_count
 from .lent import form_of
 
 SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here its gap is that of float64 to one per cent
-TINY = 20_000  # n d k up to which a solve to rounding costs less than the call itself
+TINY, FEW = 20_000, 100  # n d k and rows up to which a solve to rounding costs hardly more than the call itself
 ROUNDING = 1e-14
 COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a point whose gap is below a tenth
 SEPARABLE = 0.01  # share of mistakes after one pass up to which the rows can be separated, or nearly so
 RESERVE = 500  # iterations kept for it: passes over few rows cost nothing, and all of them may be used up before
-NEWTON_UNKNOWNS, NEWTON_NUMBERS = 3000, 10**8  # most that it holds: square root of its matrix, and the rest
+NEWTON_UNKNOWNS, NEWTON_NUMBERS = 6000, 10**8  # most that it holds: square root of its matrix, and the rest
 MANY_FEATURES, WEAK = 16, 0.01  # from so many features and so large a C on the direction of the mean is set apart
 MANY_ROWS, FEW_ROWS = 100, 32  # rows for each number of W from which on one of so many tells the intercepts well
 SHARED = 10**6  # n d k from which loops may be long enough for two threads
@@ -95,7 +95,7 @@ def solve_linear(
     if not fit_intercept and not direction_apart(X.shape[1], strength):
         strength = typical * square
         mean = np.zeros_like(mean)
-    tiny = n * X.shape[1] * k <= TINY
+    tiny = n <= FEW and n * X.shape[1] * k <= TINY
     goal = min(tol, ROUNDING) if tiny else tol
     stages = [(np.float64, goal, True)] if tiny else _stages(X, tol)
     step = newton_step(n, X.shape[1], k)

@@ -1,0 +1,46 @@
+"""Files are written whole, in their place (_files.py)."""
+
+import os
+import threading
+
+import pytest
+
+from skmargin._files import atomic_write
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with pytest.raises(RuntimeError), atomic_write(path) as file:
+        file.write(b"part")
+        raise RuntimeError
+    assert path.read_bytes() == b"old"
+    with atomic_write(path) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right of their own there")
+def test_links_keep_their_place(tmp_path):
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "a", tmp_path / "link"
+    link.symlink_to(target)
+    for content in (b"first", b"second"):  # to a file that is not there, and to one that is
+        with atomic_write(link) as file:
+            file.write(content)
+        assert link.is_symlink()
+        assert target.read_bytes() == content
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no named pipes in folders there")
+def test_pipes_stay_pipes(tmp_path):
+    pipe, read = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    with atomic_write(pipe) as file:
+        file.write(b"text")
+    reader.join(10)
+    assert read == [b"text"]
+    assert pipe.is_fifo()
