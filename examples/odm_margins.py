@@ -1,6 +1,11 @@
-"""Margin distributions of the optimal margin distribution machine and of Crammer and Singer's."""
+"""Margin distributions of the optimal margin distribution machine and of Crammer and Singer's.
 
-from pathlib import Path
+    python examples/odm_margins.py [--out odm_margins.png]
+
+Half of the digits is for training; at the end the support vectors of the RBF machine as theta grows.
+"""
+
+import argparse
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,11 +15,12 @@ from sklearn.model_selection import train_test_split
 from skmargin import CrammerSingerSVC, ODMClassifier
 from skmargin.inspection import margins
 
-OUT = Path(__file__).resolve().parent.parent / "docs" / "figures" / "odm_margins.png"
-
 
 def main() -> None:
     """Margins on the digits divided by their mean, on the training half and on the other; then the support vectors."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", default="odm_margins.png")
+    out = parser.parse_args().out
     X, y = load_digits(return_X_y=True)
     parts = train_test_split(X / 16, y, test_size=0.5, random_state=0)
     X_train, X_test, y_train, y_test = parts
@@ -40,8 +46,7 @@ def main() -> None:
         axes.axvline(0, color="grey", linewidth=0.8)
         axes.legend(fontsize="small", loc="upper right")
         axes.margins(y=0.25)
-    OUT.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(OUT, dpi=120)
+    figure.savefig(out, dpi=120)
 
     for theta in (0.0, 0.2, 0.4, 0.6, 0.8):
         machine = ODMClassifier(theta=theta, kernel="rbf", random_state=0).fit(X_train, y_train)
