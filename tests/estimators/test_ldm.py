@@ -118,6 +118,7 @@ def test_strong_losses_and_badly_conditioned_kernels(C, gamma):
 def test_warm_start(route, monkeypatch):
     if route == "rows":
         monkeypatch.setattr(ldm_dual, "FEW_FEATURES", 1)
+        monkeypatch.setattr(ldm_dual, "GRAM_ROWS", 0)
     monkeypatch.setattr(box_dual, "EXTRA_WORK", 0)  # no passes beyond the tolerance
     monkeypatch.setattr(box_dual, "POLISH_ROWS", 0)
     options = {"kernel": "rbf" if route == "kernel" else "linear", "tol": 1e-5, "random_state": 0, "max_iter": 10**6}
@@ -160,6 +161,48 @@ def test_edges(estimator, kernel):
             clone(model).fit(rows, SPECIES if weight is not None else np.zeros(150), sample_weight=weight)
     with pytest.raises(ValueError, match="infinity"):
         clone(model).fit(np.where(rows == 0, np.inf, rows), names)
+
+
+@pytest.mark.parametrize("lambda2", [0.0, 1.0])
+def test_indefinite_kernels(lambda2):
+    def machine(kernel="precomputed", **parameters):
+        return LDMClassifier(lambda2=lambda2, kernel=kernel, fit_intercept=False, random_state=0, **parameters)
+
+    K = X @ X.T
+    indefinite = {"precomputed": -K, "sigmoid": X - X.mean(axis=0), "poly": X - X.mean(axis=0)}
+    for kernel, rows in indefinite.items():
+        with pytest.raises(ValueError, match="not positive semi-definite"):
+            machine(kernel, gamma=1.0, coef0=-1.0 if kernel == "poly" else 1.0).fit(rows, Y)
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        machine(lambda A, B: A @ np.diag([1, 1, 1, -1]) @ B.T).fit(X - X.mean(axis=0), Y)
+    # rank 4: the other eigenvalues are rounding, of either sign
+    rounded = [K - 1e-12 * np.linalg.norm(K) * np.eye(len(K)), K.astype(np.float32), (X.astype(np.float32) @ X.T)]
+    exact = machine().fit(K, Y)
+    for matrix in rounded:
+        model = machine().fit(matrix, Y)
+        assert_allclose(model.objective_, exact.objective_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("lambda2", [1e6, 1e12])
+def test_objective_and_gap_are_those_of_the_coefficients(lambda2):
+    K = rbf_kernel(X, gamma=0.3) + 1
+    model = LDMClassifier(lambda2=lambda2, gamma=0.3, tol=1e-6, random_state=0).fit(X, Y)
+    a = np.empty(len(X))
+    a[model.support_] = model.dual_coef_[0]
+    d = SIGN * (K @ a)
+    assert_allclose(model.decision_function(X), K @ a, atol=1e-9)
+    wanted = 0.5 * a @ K @ a - d.mean() + 0.5 * lambda2 * d.var() + np.maximum(0, 1 - d).sum()
+    assert_allclose(model.objective_, wanted, rtol=1e-6)
+    assert model.dual_gap_ <= 1e-6
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_numbers_beyond_double_precision(kernel):
+    for name in ("C", "lambda1", "lambda2"):
+        with pytest.raises(ValueError, match=f"'{name}' parameter .* Got 1e\\+160"):
+            LDMClassifier(**{name: 1e160}, kernel=kernel).fit(IRIS, SPECIES)
+    with pytest.raises(ValueError, match="lambda1=1e\\+100"):
+        LDMClassifier(lambda1=1e100, kernel="linear").fit(1e100 * IRIS, SPECIES)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from skmargin.solvers import ldm_dual
-from skmargin.solvers.ldm_dual import LDMProblem, modified_kernel, solve_features, solve_kernel
+from skmargin.solvers.ldm_dual import LDMProblem, check_definite, modified_kernel, solve_features, solve_kernel
 
 rng = np.random.default_rng(2)
 N = 60
@@ -18,12 +18,12 @@ S = rng.integers(1, 4, N).astype(float)
 K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
 
 
-def optimum(R, C, l1, l2):
-    p = S / S.sum()
+def optimum(R, C, l1, l2, y=y, s=S):
+    p = s / s.sum()
     w = cp.Variable(R.shape[1])
     d = cp.multiply(y, R @ w)
-    spread = np.diag(np.sqrt(p)) @ (np.eye(N) - np.outer(np.ones(N), p))
-    objective = 0.5 * cp.sum_squares(w) - l1 * p @ d + 0.5 * l2 * cp.sum_squares(spread @ d) + C * S @ cp.pos(1 - d)
+    spread = np.diag(np.sqrt(0.5 * l2 * p)) @ (np.eye(len(p)) - np.outer(np.ones(len(p)), p))
+    objective = 0.5 * cp.sum_squares(w) - l1 * p @ d + cp.sum_squares(spread @ d) + C * s @ cp.pos(1 - d)
     problem = cp.Problem(cp.Minimize(objective))
     problem.solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
     return problem.value, R @ w.value
@@ -48,12 +48,110 @@ def test_features(C, l1, l2, route, monkeypatch):
     objective, f = optimum(X, C, l1, l2)
     if route != "few features":
         monkeypatch.setattr(ldm_dual, "FEW_FEATURES", 0)
+        monkeypatch.setattr(ldm_dual, "GRAM_ROWS", 0)
     rows = sparse.csr_array(X) if route == "sparse rows" else X
     tol = 1e-10 if route == "few features" or l2 <= 20 else 1e-5
     state = solve_features(rows, LDMProblem(y, S, C, l1, l2), tol, 20000, 0)
     assert state.gap <= tol
     assert_allclose(state.objective, objective, rtol=max(1e-8, tol))
     assert_allclose(X @ state.coef, f, atol=2e-5 if tol == 1e-10 else 1e-2)
+
+
+def objective_of(f, norm, problem):
+    d, p = problem.y * f, problem.p
+    variance = p @ (d - p @ d) ** 2
+    hinge = problem.weight @ np.maximum(0, 1 - d)
+    return 0.5 * norm - problem.l1 * p @ d + 0.5 * problem.l2 * variance + problem.C * hinge
+
+
+@pytest.mark.parametrize("l2", [1e6, 1e8, 1e10, 1e12])
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_large_weights_of_the_variance(l2, shift):
+    # a = c - l2 N f leaves no digit; the certificate is that of the coefficients, whatever the steps before lost
+    values, vectors = np.linalg.eigh(K + shift)
+    wanted, _ = optimum(vectors * np.sqrt(np.maximum(values, 0)), 1.0, 1.0, l2)
+    problem = LDMProblem(y, S, 1.0, 1.0, l2)
+    state = solve_kernel(K + shift, problem, 1e-6, 20000, 0)
+    f = (K + shift) @ state.coef
+    assert state.gap <= 1e-6
+    assert_allclose(state.objective, objective_of(f, state.coef @ f, problem), rtol=1e-9)
+    assert_allclose(state.objective, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e4, 1e8, 1e12])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, np.float32])
+def test_large_weights_of_the_variance_on_features(l2, form):
+    problem, rows = LDMProblem(y, S, 1.0, 1.0, l2), form(X)
+    wanted, _ = optimum(rows.astype(np.float64) if form is np.float32 else X, 1.0, 1.0, l2)
+    state = solve_features(rows, problem, 1e-6, 20000, 0)
+    assert state.gap <= 1e-6
+    assert_allclose(state.objective, objective_of(rows @ state.coef, state.coef @ state.coef, problem), rtol=1e-9)
+    assert_allclose(state.objective, wanted, rtol=1e-5)
+
+
+def few_rows(seed, n, d, scale):
+    rng = np.random.default_rng(seed)
+    labels = np.where(rng.integers(0, 2, n) > 0, 1.0, -1.0)
+    return scale(rng, rng.standard_normal((n, d))), labels
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(("C", "l1", "l2"), [(100.0, 0.0, 10.0), (1e-3, 10.0, 1e3), (1.0, 1.0, 1.0)])
+def test_few_rows_of_very_many_features(C, l1, l2, container):
+    rows, labels = few_rows(5, 90, 2100, lambda rng, Z: 100 * np.abs(Z))
+    left, values, _ = np.linalg.svd(rows, full_matrices=False)
+    wanted, _ = optimum(left * values, C, l1, l2, labels, np.ones(90))
+    state = solve_features(container(rows), LDMProblem(labels, np.ones(90), C, l1, l2), 1e-4, 10000, 0)
+    assert state.coef.shape == (2100,)
+    assert state.gap <= 1e-4
+    assert_allclose(state.objective, wanted, rtol=2e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("l2", [0.0, 1e-6, 1.0, 1e8])
+def test_fewer_rows_than_features_of_very_different_sizes(seed, l2):
+    rows, labels = few_rows(seed, 40, 60, lambda rng, Z: Z * 10.0 ** rng.integers(-4, 5, 60))
+    rows[:2], labels[:4] = rows[2:4], [1, 1, -1, -1]  # two pairs of rows that contradict each other
+    weight = np.random.default_rng(seed).integers(1, 4, 40).astype(float)
+    left, values, _ = np.linalg.svd(rows, full_matrices=False)
+    wanted, _ = optimum(left * values, 8000.0, 0.1, l2, labels, weight)
+    state = solve_features(rows, LDMProblem(labels, weight, 8000.0, 0.1, l2), 1e-3, 10000, 0)
+    assert state.gap <= 1e-3
+    assert_allclose(state.objective, wanted, rtol=2e-3)
+
+
+@pytest.mark.parametrize("route", ["kernel", "few features", "rows"])
+def test_numbers_beyond_double_precision_are_no_solution(route, monkeypatch):
+    problem = LDMProblem(y, S, 1.0, 1e160, 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if route == "kernel":
+            state = solve_kernel(K.copy(), problem, 1e-3, 100, 0)
+        else:
+            monkeypatch.setattr(ldm_dual, "FEW_FEATURES", 2000 if route == "few features" else 0)
+            state = solve_features(X, problem, 1e-3, 100, 0)
+    assert not np.isfinite(state.objective + state.gap)
+
+
+def test_a_variance_beyond_the_rounding_of_the_kernel_is_refused():
+    line = np.linspace(-1, 1, N)
+    smooth = np.exp(-0.1 * (line[:, None] - line) ** 2)
+    with pytest.raises(ValueError, match=r"lambda2=1e\+25 is too large"):
+        solve_kernel(smooth, LDMProblem(y, S, 1.0, 1.0, 1e25), 1e-3, 100, 0)
+
+
+@pytest.mark.parametrize("rounding", [1.5e-8, 1e-5])
+def test_indefinite_kernels(rounding):
+    values, vectors = np.linalg.eigh(K)
+    for share, refused in ((-1e-12, False), (-0.5 * rounding, False), (-2 * rounding, True), (-1.0, True)):
+        changed = np.maximum(values, 0)
+        changed[0] = share * values[-1]
+        matrix = (vectors * changed) @ vectors.T
+        if refused:
+            with pytest.raises(ValueError, match=r"not positive semi-definite \(smallest eigenvalue -"):
+                check_definite(matrix, rounding)
+        else:
+            check_definite(matrix, rounding)
+    check_definite(np.zeros((3, 3)), rounding)
 
 
 def test_loose_tolerance_still_ends_on_the_optimum():

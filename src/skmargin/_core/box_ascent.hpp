@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "random.hpp"
@@ -176,6 +177,7 @@ class BoxAscent {
         out.gap = std::max(0.0, gap);
         const double size = quadratic + hinge + square + std::abs(linear);
         out.relative = size > 0 ? out.gap / size : 0;
+        if (!std::isfinite(gap) || !std::isfinite(size)) out.relative = std::numeric_limits<double>::infinity();
         out.converged = out.relative <= tol;
         return out;
     }

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._numbers import WITH_SQUARE
+from ..kernels.gram import is_definite, rounding_of
 from ..solvers import ldm_dual
 from ..solvers.ldm_dual import LDMProblem, LDMState
 from ..solvers.linear_system import Machine
@@ -130,9 +132,9 @@ class LDMClassifier(PairwiseMachines):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PairwiseMachines._parameter_constraints,
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "lambda1": [Interval(Real, 0.0, None, closed="left")],
-        "lambda2": [Interval(Real, 0.0, None, closed="left")],
+        "C": [Interval(Real, 0.0, WITH_SQUARE, closed="right")],
+        "lambda1": [Interval(Real, 0.0, WITH_SQUARE, closed="both")],
+        "lambda2": [Interval(Real, 0.0, WITH_SQUARE, closed="both")],
         "loss": [StrOptions({"hinge", "least_squares"})],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "warm_start": ["boolean"],
@@ -207,7 +209,8 @@ class LDMClassifier(PairwiseMachines):
 
         def work(task: tuple[Duel, list[LDMState | None]]) -> Fitted:
             if self.loss == "hinge":
-                return self._hinge(prepared, *task, seed)
+                with np.errstate(over="ignore", invalid="ignore"):  # refused below
+                    return self._hinge(prepared, *task, seed)
             return self._least_squares(prepared, task[0])
 
         items = list(zip(prepared.duels, starts, strict=True))
@@ -216,6 +219,11 @@ class LDMClassifier(PairwiseMachines):
             self._before = Before(prepared.problem.y, [one.states for one in fitted])
         self.objective_ = float(sum(one.objective for one in fitted))
         gap = max(one.gap for one in fitted)
+        if not np.isfinite([one.objective + one.gap for one in fitted]).all():
+            raise ValueError(
+                f"LDMClassifier met numbers beyond double precision: C={self.C:.3g}, lambda1={self.lambda1:.3g} or "
+                f"lambda2={self.lambda2:.3g} is too large for these features."
+            )
         self.dual_gap_ = gap if self.loss == "hinge" else None
         self.n_iter_ = max(one.n_iter for one in fitted)
         self._publish(prepared, [one.coef for one in fitted], [one.intercept for one in fitted])
@@ -242,6 +250,8 @@ class LDMClassifier(PairwiseMachines):
             K = source.square(duel.rows)
             if self.fit_intercept:
                 K += 1
+            if not is_definite(self.kernel, self.degree, self.coef0):
+                ldm_dual.check_definite(K, rounding_of(prepared.problem.X.dtype))
             states = [
                 ldm_dual.solve_kernel(K, one, *limits, start) for one, start in zip(problems, starts, strict=True)
             ]

@@ -189,6 +189,27 @@ def check_symmetric(K: Any) -> None:
             raise ValueError(f"The kernel matrix must be symmetric, got numbers that differ by {difference:.3g}.")
 
 
+def is_definite(kernel: Kernel, degree: float, coef0: float) -> bool:
+    """Whether every matrix of the kernel is positive semi-definite: a product of features, whatever the rows are."""
+    if not isinstance(kernel, str):
+        return False
+    return kernel in ("linear", "rbf", "laplacian") or (kernel == "poly" and coef0 >= 0 and float(degree).is_integer())
+
+
+def rounding_of(dtype: Any) -> float:
+    """Negative eigenvalues of a kernel matrix computed in this number type, relative to the largest one, at most."""
+    return ROUNDING if dtype == np.float32 else float(np.sqrt(np.finfo(np.float64).eps))
+
+
+def refuse_indefinite(smallest: float, largest: float, rounding: float) -> None:
+    """Refuse the eigenvalues of a kernel matrix that has negative ones beyond rounding."""
+    if smallest < -rounding * largest:
+        raise ValueError(
+            f"The kernel matrix is not positive semi-definite (smallest eigenvalue {smallest:.2e}, largest "
+            f"{largest:.2e}): a machine penalised by the kernel norm needs such a kernel."
+        )
+
+
 def gram(
     X: Any,
     Z: Any | None = None,

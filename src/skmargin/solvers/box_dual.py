@@ -3,7 +3,7 @@
 Coordinate ascent (in the core) ends at the gap asked for.  Where it has cost as much as an interior point method
 without reaching it (large C, badly conditioned kernels), that takes over: Mehrotra's predictor and corrector, feasible
 throughout, one factorisation of ``Kt + diag(theta)`` a step.  At the end, where few u are strictly inside their box,
-`_polish` solves for them exactly (margin 1) and moves between box and inside until nothing changes: the primal-dual
+`polish` solves for them exactly (margin 1) and moves between box and inside until nothing changes: the primal-dual
 active set method of Hintermueller, Ito and Kunisch (2002).  A point is taken only where its gap is smaller, and small
 problems go on until they are exact.
 """
@@ -69,10 +69,12 @@ def maximise(box: Box, tol: float, max_iter: int, seed: int, g: np.ndarray) -> t
         limit = min(max_iter - passes, limit)
         g, _, primal, _, gap, used = box.ascend(box.y, box.cap, box.lin, zero, best[0], aim, limit, seed + passes)
         passes += used
-        best = _better(best, _better((g, primal, gap), _polish(box, g, gap)))
+        if not np.isfinite(primal):  # beyond double precision
+            return g, primal, np.inf, passes
+        best = _better(best, _better((g, primal, gap), polish(box, g, gap)))
         if best[2] > tol and passes < max_iter:
             best = _better(best, _interior(box, best[0], tol))
-            best = _better(best, _polish(box, best[0], best[2]))
+            best = _better(best, polish(box, best[0], best[2]))
             limit = max_iter  # should that have failed: of the three gears ascent always moves
         if best[2] <= tol:
             free_passes -= used + 1
@@ -82,7 +84,7 @@ def maximise(box: Box, tol: float, max_iter: int, seed: int, g: np.ndarray) -> t
 
 
 def _better(one: Found, other: Found | None) -> Found:
-    return one if other is None or other[2] >= one[2] else other
+    return other if other is not None and other[2] < one[2] else one
 
 
 def _interior(box: Box, g: np.ndarray, tol: float) -> Found | None:
@@ -131,7 +133,7 @@ def _longest(a: np.ndarray, da: np.ndarray) -> float:
     return float((-a[falling] / da[falling]).min(initial=np.inf))
 
 
-def _polish(box: Box, g: np.ndarray, gap: float) -> Found | None:
+def polish(box: Box, g: np.ndarray, gap: float) -> Found | None:
     """The exact optimum from a good start g: a better g, its objective and relative gap, or None."""
     best = None
     y, cap, lin = box.y, box.cap, box.lin
@@ -142,14 +144,16 @@ def _polish(box: Box, g: np.ndarray, gap: float) -> Found | None:
         free = np.flatnonzero((wish > 0) & (wish < cap))
         if len(free) > POLISH_ROWS:
             return best
-        u = np.where(wish >= cap, cap, 0.0)
+        u = np.clip(u, 0, cap)
+        u = np.where(wish >= cap, cap, np.where(wish <= 0, 0.0, u))
         if len(free):
+            # from the u at hand, not from zero: the next step then mends the rounding of this one
             missing = 1 - box.margins(lin + u)[free]
             H = box.block(free)
             H *= y[free]
             H *= y[free, None]
             # .T: LAPACK's order, no copy
-            u[free] = linalg.lstsq(H.T, missing, 1e-12, overwrite_a=True, check_finite=False, lapack_driver="gelsy")[0]
+            u[free] += linalg.lstsq(H.T, missing, 1e-12, overwrite_a=True, check_finite=False, lapack_driver="gelsy")[0]
         inside = np.clip(u, 0, cap)
         d_inside = box.margins(lin + inside)
         objective, new_gap = box.certificate(inside, d_inside)

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from ..kernels.gram import row_blocks
+from ..kernels.gram import refuse_indefinite, row_blocks
 from .lapack import cholesky, cholesky_solve, eigen
 
 EIGENVALUE_DIGITS = 1e-8  # smallest strength / largest eigenvalue for which eigenvalues of A'A keep 8 digits
@@ -95,11 +95,7 @@ def spectrum_of_kernel(K: np.ndarray, weight: np.ndarray, machine: Machine) -> S
     K *= raw[:, None]
     w, Q = symmetric_eigen(K)
     if machine.penalty == "kernel":
-        if w[0] < -np.sqrt(np.finfo(K.dtype).eps) * w[-1]:
-            raise ValueError(
-                f"The kernel matrix is not positive semi-definite (smallest eigenvalue {w[0]:.2e}, largest "
-                f"{w[-1]:.2e}): a machine penalised by the kernel norm needs such a kernel."
-            )
+        refuse_indefinite(w[0], w[-1], np.sqrt(np.finfo(K.dtype).eps))
         return Spectrum(Q, np.maximum(w, 0), Q, np.ones_like(w), raw, root, True)
     gain = w * (root[0] / raw[0])
     return Spectrum(Q, gain**2, Q, gain, raw, root, True)
