@@ -1,6 +1,7 @@
 // When to move the multipliers (linear_model.hpp), and how far: b += t r is the step of the proximal point method.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "losses.hpp"
@@ -32,8 +33,15 @@ class Multipliers {
         if (!longest_.empty()) {
             double mean = 0;
             for (size_t l = 0; l < r.size(); ++l) {
-                if (last_[l] != 0)  // the secant through the last two steps
-                    stretch_[l] = std::clamp(stretch_[l] / std::max(0.5, 1 - r[l] / last_[l]), 1.0, longest_[l]);
+                if (last_[l] != 0) {  // the secant through the last two steps
+                    // Where nothing answers, all samples at their bounds, steps grow until b moves by part of a margin,
+                    // and stay as long while little does.
+                    const double answer = std::abs(1 - r[l] / last_[l]), margin = 0.25 / (t * std::abs(r[l]));
+                    double longest = longest_[l];
+                    if (answer < 0.5)
+                        longest = std::max(longest, std::min(answer < 0.01 ? margin : stretch_[l], margin));
+                    stretch_[l] = std::clamp(stretch_[l] / std::max(0.5, 1 - r[l] / last_[l]), 1.0, longest);
+                }
                 steps_[l] *= stretch_[l];
                 mean += steps_[l] / static_cast<double>(r.size());
             }

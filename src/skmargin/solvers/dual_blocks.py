@@ -33,7 +33,7 @@ COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a po
 SEPARABLE = 0.01  # share of mistakes after one pass up to which the rows can be separated, or nearly so
 RESERVE = 500  # iterations kept for it: passes over few rows cost nothing, and all of them may be used up before
 NEWTON_UNKNOWNS, NEWTON_NUMBERS = 6000, 10**8  # most that it holds: square root of its matrix, and the rest
-MANY_FEATURES, WEAK = 16, 0.01  # from so many features and so large a C on the direction of the mean is set apart
+NEAR, WEAK = 0.1, 0.01  # the mean is set apart from so large a square, beside the spread, and so large a C on
 MANY_ROWS, FEW_ROWS = 100, 32  # rows for each number of W from which on one of so many tells the intercepts well
 SHARED = 10**6  # n d k from which loops may be long enough for two threads
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
@@ -92,7 +92,8 @@ def solve_linear(
     mean, square = moments(X)
     typical = float(np.add.reduce(cap)) / n
     strength = typical * spread(mean, square)
-    if not fit_intercept and not direction_apart(X.shape[1], strength):
+    far = _square(mean) < NEAR * spread(mean, square)  # rows of very different lengths, or with little in common
+    if far or not (fit_intercept or direction_apart(strength)):
         strength = typical * square
         mean = np.zeros_like(mean)
     tiny = n <= FEW and n * X.shape[1] * k <= TINY
@@ -223,9 +224,9 @@ def mean_row(X: Any) -> np.ndarray:
     return sum((np.bincount(X.indices[p], X.data[p], minlength=d) for p in parts), start=np.zeros(d)) / n
 
 
-def direction_apart(d: int, strength: float) -> bool:
+def direction_apart(strength: float) -> bool:
     """Whether it pays, without an intercept, to set the direction of the mean apart (_core/linear_model.hpp)."""
-    return d >= MANY_FEATURES and strength >= WEAK
+    return strength >= WEAK
 
 
 def spread(mean: np.ndarray, square: float) -> float:

@@ -81,7 +81,7 @@ def solve_lp(
         )  # fmt: skip
     X = _suitable_rows(X)
     centre, square = moments(X)
-    apart = fit_intercept or direction_apart(X.shape[1], cap.mean() * spread(centre, square))
+    apart = fit_intercept or direction_apart(cap.mean() * spread(centre, square))
     mean = centre if apart else None
     solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
     if X.shape[0] * X.shape[1] * n_classes <= TINY:
