@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import LSSVC, LDMClassifier, ULDMClassifier
+from skmargin.estimators import _pairwise
 from skmargin.solvers import box_dual, ldm_dual
 
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -211,3 +212,16 @@ def test_numbers_beyond_double_precision(kernel):
 def test_errors(parameters, name):
     with pytest.raises(ValueError, match=f"'{name}' parameter"):
         LDMClassifier(**parameters).fit(IRIS, SPECIES)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_least_squares_by_iterations_is_as_good_as_by_a_factorisation(kernel, monkeypatch):
+    machine = LDMClassifier(C=100.0, loss="least_squares", kernel=kernel, basis="all")
+    rows = X * 10.0 ** np.linspace(-2, 2, X.shape[1])
+    direct = clone(machine).fit(rows, Y)
+    monkeypatch.setattr(_pairwise, "LARGEST_DIRECT", 3)
+    iterative = clone(machine).fit(rows, Y)
+    assert iterative.n_iter_ > 1
+    assert iterative.objective_ == pytest.approx(direct.objective_, rel=1e-6)
+    with pytest.warns(ConvergenceWarning, match="relative gradient"):
+        clone(machine).set_params(max_iter=2).fit(rows, Y)

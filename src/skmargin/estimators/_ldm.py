@@ -21,6 +21,8 @@ from ..solvers.sources import Features
 from ._base import fitting, seed_of
 from ._pairwise import PairwiseMachines, Prepared
 
+GRADIENT_TOL = 1e-8  # of least squares: a gradient says less of the objective than a gap
+
 
 class Fitted(NamedTuple):
     """The machines of one duel: one column each."""
@@ -82,7 +84,8 @@ class LDMClassifier(PairwiseMachines):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
     tol : float, default=1e-3
-        Relative duality gap at which the hinge machine stops.
+        Relative duality gap at which the hinge machine stops.  With least squares, where the system is too large to
+        be factorised, the relative gradient, at most 1e-8.
     max_iter : int, default=10000
         Limit of the passes over the rows.
     warm_start : bool, default=False
@@ -227,8 +230,10 @@ class LDMClassifier(PairwiseMachines):
         self.dual_gap_ = gap if self.loss == "hinge" else None
         self.n_iter_ = max(one.n_iter for one in fitted)
         self._publish(prepared, [one.coef for one in fitted], [one.intercept for one in fitted])
-        if gap > self.tol:
+        if self.loss == "hinge" and gap > self.tol:
             self._warn_not_converged(gap)
+        elif self.loss != "hinge" and gap > 0:  # what was reached instead of the tolerance
+            self._warn_not_converged(gap, "relative gradient")
         return self
 
     def _problem(self, prepared: Prepared, duel: Duel, y: np.ndarray) -> LDMProblem:
@@ -266,7 +271,7 @@ class LDMClassifier(PairwiseMachines):
         machine = Machine("kernel", "penalised" if self.fit_intercept else "none", False)
         strength = 1 / (problem.C + problem.l2 / float(problem.weight.sum()))
         task = (problem.weight, duel.Y, machine)
-        iterations = (np.array([strength]), self.tol, self.max_iter)
+        iterations = (np.array([strength]), min(self.tol, GRADIENT_TOL), self.max_iter)
         n_iter, reached = 1, 0.0
         if isinstance(prepared.source, Features):
             if prepared.iterative:
