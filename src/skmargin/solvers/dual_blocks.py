@@ -33,7 +33,8 @@ COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a po
 SEPARABLE = 0.01  # share of mistakes after one pass up to which the rows can be separated, or nearly so
 RESERVE = 500  # iterations kept for it: passes over few rows cost nothing, and all of them may be used up before
 NEWTON_UNKNOWNS, NEWTON_NUMBERS = 6000, 10**8  # most that it holds: square root of its matrix, and the rest
-NEAR, WEAK = 0.1, 0.01  # the mean is set apart from so large a square, beside the spread, and so large a C on
+NEAR = 0.1  # square of the mean beside the spread of the rows, from which on the mean is set apart, and so large a C,
+WEAK, PULL, PULL_MANY = 0.01, 0.3, 3.0  # times the spread, or times that square, without an intercept
 MANY_ROWS, FEW_ROWS = 100, 32  # rows for each number of W from which on one of so many tells the intercepts well
 SHARED = 10**6  # n d k from which loops may be long enough for two threads
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
@@ -91,9 +92,9 @@ def solve_linear(
     threads = thread_count(n_jobs) if _stored(X) * k >= SHARED else 1
     mean, square = moments(X)
     typical = float(np.add.reduce(cap)) / n
-    strength = typical * spread(mean, square)
-    far = _square(mean) < NEAR * spread(mean, square)  # rows of very different lengths, or with little in common
-    if far or not (fit_intercept or direction_apart(strength)):
+    strength, pull = typical * spread(mean, square), typical * _square(mean)
+    far = pull < NEAR * strength  # rows of very different lengths, or with little in common
+    if far or not (fit_intercept or direction_apart(strength, pull, loss)):
         strength = typical * square
         mean = np.zeros_like(mean)
     tiny = n <= FEW and n * X.shape[1] * k <= TINY
@@ -224,9 +225,12 @@ def mean_row(X: Any) -> np.ndarray:
     return sum((np.bincount(X.indices[p], X.data[p], minlength=d) for p in parts), start=np.zeros(d)) / n
 
 
-def direction_apart(strength: float) -> bool:
-    """Whether it pays, without an intercept, to set the direction of the mean apart (_core/linear_model.hpp)."""
-    return strength >= WEAK
+def direction_apart(strength: float, pull: float, loss: str = "max") -> bool:
+    """Whether it pays, without an intercept, to set the direction of the mean apart (_core/linear_model.hpp).
+
+    Fitted to measurements: losses with many hinges a sample need a stronger pull.
+    """
+    return strength >= WEAK or pull >= (PULL if loss == "max" else PULL_MANY)
 
 
 def spread(mean: np.ndarray, square: float) -> float:

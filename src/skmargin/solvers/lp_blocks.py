@@ -81,7 +81,8 @@ def solve_lp(
         )  # fmt: skip
     X = _suitable_rows(X)
     centre, square = moments(X)
-    apart = fit_intercept or direction_apart(cap.mean() * spread(centre, square))
+    typical = float(cap.mean())
+    apart = fit_intercept or direction_apart(typical * spread(centre, square), typical * float(centre @ centre))
     mean = centre if apart else None
     solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
     if X.shape[0] * X.shape[1] * n_classes <= TINY:
