@@ -19,7 +19,6 @@ constexpr int64_t score_rows = 64;  // in one block, a multiple of every vector
 
 // Calls visit(first row, how many, their scores, distance between rows) for one block of rows after the other; the
 // scores have room behind them for Simd::winners.
-
 template <class T, class Visit>
 void visit_scores(const T* X, int64_t n, int64_t d, const T* W, const T* b, int32_t k, Poll& poll, Visit visit) {
     const Simd<T>& vectors = simd<T>();

@@ -49,7 +49,11 @@ struct Vec {
     }
     template <int From, int... J>
     Vec turns(Vec b, std::integer_sequence<int, J...>) const {
+#if defined(__clang__) || __GNUC__ >= 12
         return {__builtin_shufflevector(v, b.v, (From + J / 2 + J % 2 * lanes<T, Bytes>)...)};
+#else
+        return {reg{(J % 2 ? b.v : v)[From + J / 2]...}};
+#endif
     }
     // An integer for each number, as comparisons give it.
     using Places = decltype(reg{} < reg{});
