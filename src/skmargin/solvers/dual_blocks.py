@@ -33,7 +33,7 @@ COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a po
 SEPARABLE = 0.01  # share of mistakes after one pass up to which the rows can be separated, or nearly so
 RESERVE = 500  # iterations kept for it: passes over few rows cost nothing, and all of them may be used up before
 NEWTON_UNKNOWNS, NEWTON_NUMBERS = 6000, 10**8  # most that it holds: square root of its matrix, and the rest
-NEAR = 0.1  # square of the mean beside the spread of the rows, below which they are not centred
+NEAR = 0.1  # square of the mean beside the spread of the rows, below which dense ones are not centred
 WEAK, PULL, PULL_MANY = 0.01, 0.3, 3.0  # `direction_apart`: C times the spread, C times the square of the mean
 MANY_ROWS, FEW_ROWS = 100, 32  # rows for each number of W from which on one of so many tells the intercepts well
 SHARED = 10**6  # n d k from which loops may be long enough for two threads
@@ -93,7 +93,7 @@ def solve_linear(
     mean, square = moments(X)
     typical = float(np.add.reduce(cap)) / n
     strength, pull = typical * spread(mean, square), typical * _square(mean)
-    far = pull < NEAR * strength  # rows of very different lengths, or with little in common
+    far = pull < NEAR * strength and not sparse.issparse(X)  # rows of very different lengths
     if far or not (fit_intercept or direction_apart(strength, pull, loss)):
         strength = typical * square
         mean = np.zeros_like(mean)
