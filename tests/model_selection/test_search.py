@@ -276,7 +276,7 @@ def test_memory_does_not_grow_with_the_threads_by_the_rows(estimator, density, d
     rows = rng.random((1000, 2000), dtype=np.float32).astype(dtype)
     rows[rng.random(rows.shape) >= density] = 0
     one, five = (peak_memory(estimator, {"C": [1e-4, 1e-3]}, rows, n_jobs) for n_jobs in (1, 5))
-    assert five - one < 0.5 * density
+    assert five - one < 0.8 * density  # copies for four more threads would be 1.6 in single precision
 
 
 LINEAR_ULDM = ULDMClassifier(kernel="linear")
