@@ -275,8 +275,9 @@ def test_memory_does_not_grow_with_the_threads_by_the_rows(estimator, density, d
     rng = np.random.default_rng(0)
     rows = rng.random((1000, 2000), dtype=np.float32).astype(dtype)
     rows[rng.random(rows.shape) >= density] = 0
-    one, five = (peak_memory(estimator, {"C": [1e-4, 1e-3]}, rows, n_jobs) for n_jobs in (1, 5))
-    assert five - one < 0.8 * density  # copies for four more threads would be 1.6 in single precision
+    # The peak of small arrays that threads hold at the same moment varies; copies of the rows would be in every run.
+    one, five = (min(peak_memory(estimator, {"C": [1e-4, 1e-3]}, rows, n) for _ in range(3)) for n in (1, 5))
+    assert five - one < 0.5 * density
 
 
 LINEAR_ULDM = ULDMClassifier(kernel="linear")
