@@ -6,44 +6,69 @@ import pytest
 from skmargin._core import _ext
 
 
+def labels_of(X, W, b, names):
+    out = np.empty(len(X), dtype=names.dtype)
+    return out, _ext.linear_labels(X, W, b, names, out)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("k", [1, 2, 3, 7, 8, 9, 16, 17, 33])
 @pytest.mark.parametrize("d", [1, 5, 64])
 def test_scores_and_labels_are_those_of_numpy(dtype, k, d):
     rng = np.random.default_rng(k + d)
-    W, b = rng.normal(size=(d, k)).astype(dtype), rng.normal(size=k).astype(dtype)
-    for n in (1, 3, 4, 6, 63, 64, 65, 300):
+    W, b = np.asfortranarray(rng.normal(size=(k, d)), dtype=dtype), rng.normal(size=k).astype(dtype)
+    for n in (1, 3, 4, 6, 8, 16, 17, 63, 64, 65, 300, 1030):
         X = rng.normal(size=(n, d)).astype(dtype)
         X.flags.writeable = False
         scores = _ext.linear_scores(X, W, b)
         assert scores.dtype == dtype and scores.shape == (n, k)
-        expected = np.einsum("ij,jl->il", X, W) + b  # BLAS may compute with what lies behind an array, and warn of it
+        expected = np.einsum("ij,lj->il", X, W) + b  # BLAS may compute with what lies behind an array, and warn of it
         np.testing.assert_allclose(scores, expected, rtol=0, atol=50 * d * np.finfo(dtype).eps)
-        labels = 10 * np.arange(max(k, 2))
-        found, finite = _ext.linear_labels(X, W, b, labels)
-        assert finite
-        np.testing.assert_array_equal(found, labels.take(scores[:, 0] > 0 if k == 1 else scores.argmax(axis=1)))
+        winners = scores[:, 0] > 0 if k == 1 else scores.argmax(axis=1)
+        for names in (10 * np.arange(max(k, 2)) - 2**40, np.linspace(-1, 1, max(k, 2))):
+            names.flags.writeable = False
+            found, finite = labels_of(X, W, b, names)
+            assert finite
+            np.testing.assert_array_equal(found, names.take(winners))
         alone = np.vstack([_ext.linear_scores(row[None], W, b) for row in X])
         np.testing.assert_array_equal(alone, scores)  # whatever rows stand beside it
 
 
-def test_the_first_of_equals_wins():
-    labels, _ = _ext.linear_labels(np.ones((5, 2)), np.ones((2, 3)), np.array([0.0, 1.0, 1.0]), np.arange(3))
-    np.testing.assert_array_equal(labels, 1)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_first_of_equals_wins(dtype):
+    X = np.ones((50, 2), dtype=dtype)
+    for k in (2, 3, 4, 5, 8, 12, 17, 24):
+        for first in range(k):
+            b = np.where(np.arange(k) < first, 0, 1).astype(dtype)
+            labels, _ = labels_of(X, np.ones((k, 2), dtype=dtype, order="F"), b, np.arange(k))
+            np.testing.assert_array_equal(labels, first)
+    labels, _ = labels_of(X, np.zeros((1, 2), dtype=dtype, order="F"), np.zeros(1, dtype=dtype), np.arange(2))
+    np.testing.assert_array_equal(labels, 0)  # a score of 0 is not positive
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_rows_that_are_not_finite_are_seen(bad, weight):
-    for row in (0, 6, 99):
-        X = np.ones((100, 3))
-        X[row, 1] = bad
-        assert not _ext.linear_labels(X, np.full((3, 4), weight), np.zeros(4), np.arange(4))[1]
+@pytest.mark.parametrize("k", [1, 3, 4, 7, 20])
+def test_rows_that_are_not_finite_are_seen(bad, weight, k):
+    for dtype in (np.float32, np.float64):
+        W, b = np.full((k, 3), weight, dtype=dtype, order="F"), np.zeros(k, dtype=dtype)
+        names = np.arange(max(k, 2))
+        for row in (0, 6, 99):
+            X = np.ones((100, 3), dtype=dtype)
+            assert labels_of(X, W, b, names)[1]
+            X[row, 1] = bad
+            assert not labels_of(X, W, b, names)[1]
 
 
 def test_what_does_not_fit_is_refused():
+    X, names = np.ones((5, 2)), np.arange(3)
     for d, k in ((3, 4), (2, 5), (2, 0)):
         with pytest.raises(ValueError, match="do not fit"):
-            _ext.linear_scores(np.ones((5, 2)), np.ones((d, k)), np.ones(4 if k else 0))
-    with pytest.raises(ValueError, match="for each class"):
-        _ext.linear_labels(np.ones((5, 2)), np.ones((2, 3)), np.ones(3), np.arange(2))
+            _ext.linear_scores(X, np.ones((k, d), order="F"), np.ones(4 if k else 0))
+    machine = np.ones((3, 2), order="F"), np.ones(3)
+    for wrong in (np.arange(2), names.astype(np.int32)):
+        with pytest.raises(ValueError, match="for each class"):
+            _ext.linear_labels(X, *machine, wrong, np.empty(5, dtype=np.int64))
+    for wrong in (np.empty(4), np.empty(5, dtype=np.int32)):
+        with pytest.raises(ValueError, match="no room"):
+            _ext.linear_labels(X, *machine, names, wrong)

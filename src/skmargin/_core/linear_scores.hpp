@@ -1,4 +1,4 @@
-// Scores X W + b of many rows at once, and which class has the largest.
+// Scores X W' + b of many rows at once, and which class has the largest.
 //
 // Where W is small BLAS spends more time on its preparations than on the product, and NumPy more on finding the largest
 // numbers than on both.  A score does not depend on the rows beside it, so that every function here agrees on the
@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <vector>
+#include <limits>
+#include <numeric>
 
 #include "poll.hpp"
 #include "rows.hpp"
@@ -15,53 +16,87 @@
 
 namespace skm {
 
-constexpr int64_t score_rows = 64;  // in one block, a multiple of every vector
-
-// Calls visit(first row, how many, their scores, distance between rows) for one block of rows after the other; the
-// scores have room behind them for Simd::winners.
-template <class T, class Visit>
-void visit_scores(const T* X, int64_t n, int64_t d, const T* W, const T* b, int32_t k, Poll& poll, Visit visit) {
-    const Simd<T>& vectors = simd<T>();
-    const int64_t ld = rounded_up(k, vectors.few);
-    Buffer<T> padded(d * ld), offsets(ld), scores(score_rows * ld + vectors.lanes);
-    for (int64_t j = 0; j < d; ++j) std::copy(W + j * k, W + (j + 1) * k, padded.data() + j * ld);
-    std::copy(b, b + k, offsets.data());
-    for (int64_t i = 0; i < n; i += score_rows) {
-        const int64_t rows = std::min(score_rows, n - i);
-        vectors.products(X + i * d, rows, d, padded.data(), ld, offsets.data(), scores.data());
-        visit(i, rows, scores.data(), ld);
-        poll.work(2.0 * static_cast<double>(rows * d * ld));
-    }
-}
-
-// All scores.  `out` has room for one vector behind them: rows are copied by whole vectors, and the next one overwrites
-// what was too much.
+// A linear machine of k classes, or of two with one score: W has one feature after the other, b one number a score.
 template <class T>
-void linear_scores(const T* X, int64_t n, int64_t d, const T* W, const T* b, int32_t k, Poll& poll, T* out) {
-    constexpr int64_t step = 16 / sizeof(T);  // the shortest vector
-    visit_scores(X, n, d, W, b, k, poll, [&](int64_t first, int64_t rows, const T* f, int64_t ld) {
-        for (int64_t i = 0; i < rows; ++i)
-            for (int64_t l = 0; l < ld; l += step) std::memcpy(out + (first + i) * k + l, f + i * ld + l, 16);
-    });
-}
-
-// The label of the class with the largest score for each row, the first of equals; of a single score the second label
-// if it is positive.  Says whether all rows are finite: numbers that are not show in the score of every class.
-template <class T>
-bool linear_labels(const T* X, int64_t n, int64_t d, const T* W, const T* b, int32_t k, const int64_t* labels,
-                   Poll& poll, int64_t* out) {
-    if (k == 1) {
-        std::vector<T> pair(static_cast<size_t>(2 * d)), offsets{0, b[0]};
-        for (int64_t j = 0; j < d; ++j) pair[2 * j + 1] = W[j];
-        return linear_labels(X, n, d, pair.data(), offsets.data(), 2, labels, poll, out);
+class LinearScores {
+  public:
+    LinearScores(const T* W, const T* b, int64_t d, int32_t k)
+        : d_(d), k_(k), ld_(k == 1 ? 1 : rounded_up(k, simd_.few)), W_(rounded_up(d * ld_, simd_.lanes)), b_(ld_) {
+        for (int64_t j = 0; j < d; ++j) std::copy(W + j * k, W + (j + 1) * k, W_.data() + j * ld_);
+        std::fill_n(b_.data(), ld_, -std::numeric_limits<T>::infinity());
+        std::copy(b, b + k, b_.data());
     }
-    int64_t winners[score_rows];
-    bool finite = true;
-    visit_scores(X, n, d, W, b, k, poll, [&](int64_t first, int64_t rows, const T* f, int64_t ld) {
-        finite = simd<T>().winners(f, rows, ld, k, winners) && finite;
-        for (int64_t i = 0; i < rows; ++i) out[first + i] = labels[winners[i]];
-    });
-    return finite;
-}
+
+    // All scores.  `out` has room for one vector behind them: rows are copied by whole vectors, and the next one
+    // overwrites what was too much.
+    void scores(const T* X, int64_t n, Poll& poll, T* out) {
+        constexpr int64_t step = 16 / sizeof(T);  // the shortest vector
+        constexpr int64_t block = 64;             // their scores stay near
+        Buffer<T> f(block * ld_);
+        visit(X, n, block, poll, [&](const T* x, int64_t first, int64_t rows, int64_t wanted) {
+            if (k_ == 1) {
+                simd_.single(x, rows, d_, W_.data(), b_.data()[0], f.data());
+                std::copy(f.data(), f.data() + wanted, out + first);
+                return;
+            }
+            simd_.products(x, wanted, d_, W_.data(), ld_, b_.data(), f.data());
+            for (int64_t i = 0; i < wanted; ++i)
+                for (int64_t l = 0; l < ld_; l += step)
+                    std::memcpy(out + (first + i) * k_ + l, f.data() + i * ld_ + l, 16);
+        });
+    }
+
+    // The name of the class with the largest score for each row, the first of equals; of a single score the second name
+    // if it is positive.  Says whether all rows are finite: numbers that are not show in the score of every class.
+    bool labels(const T* X, int64_t n, const int64_t* names, Poll& poll, int64_t* out) {
+        constexpr bool direct = sizeof(T) == sizeof(int64_t);
+        constexpr int64_t block = 512;
+        Place<T> found[block];
+        Buffer<Place<T>> places(ld_);
+        if constexpr (direct) std::copy(names, names + k_, places.data());
+        else std::iota(places.data(), places.data() + k_, 0);
+        bool finite = true;
+        visit(X, n, block, poll, [&](const T* x, int64_t first, int64_t rows, int64_t wanted) {
+            if (k_ == 1) {
+                T f[block];
+                simd_.single(x, rows, d_, W_.data(), b_.data()[0], f);
+                for (int64_t i = 0; i < wanted; ++i) {
+                    finite = finite && f[i] - f[i] == 0;
+                    out[first + i] = names[f[i] > 0];
+                }
+                return;
+            }
+            if constexpr (direct)
+                if (rows == wanted) {
+                    finite &= simd_.labels(x, rows, d_, W_.data(), ld_, b_.data(), places.data(), out + first);
+                    return;
+                }
+            finite &= simd_.labels(x, rows, d_, W_.data(), ld_, b_.data(), places.data(), found);
+            for (int64_t i = 0; i < wanted; ++i) out[first + i] = direct ? found[i] : names[found[i]];
+        });
+        return finite;
+    }
+
+  private:
+    // Calls see(rows, number of the first, how many, how many of them are wanted) for one block after the other, which
+    // is a multiple of every tile.  The last rows are copied, so that there are whole tiles with a vector behind them.
+    template <class See>
+    void visit(const T* X, int64_t n, int64_t block, Poll& poll, See see) {
+        const int64_t tile = simd_.tile, behind = (simd_.lanes + d_ - 1) / d_;
+        const int64_t whole = std::max<int64_t>(0, n - behind) / tile * tile, rest = rounded_up(n - whole, tile);
+        for (int64_t i = 0; i < whole; i += block) {
+            const int64_t rows = std::min(block, whole - i);
+            see(X + i * d_, i, rows, rows);
+            poll.work(2.0 * static_cast<double>(rows * d_ * ld_));
+        }
+        Buffer<T> last(rest * d_ + simd_.lanes);
+        std::copy(X + whole * d_, X + n * d_, last.data());
+        see(last.data(), whole, rest, n - whole);
+    }
+
+    const Simd<T>& simd_ = simd<T>();
+    int64_t d_, k_, ld_;
+    Buffer<T> W_, b_;
+};
 
 }  // namespace skm

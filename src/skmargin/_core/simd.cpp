@@ -3,118 +3,12 @@
 // AVX-512 to code that runs on an older machine.
 #include "simd.hpp"
 
-#include <limits>
-#include <utility>
-
-#if defined(__AVX512F__)
-#define SKMARGIN_BYTES 64
-#elif defined(__AVX__)
-#define SKMARGIN_BYTES 32
-#else
-#define SKMARGIN_BYTES 16
-#endif
-
-#if defined(__GNUC__) || defined(__clang__)
-#define SKMARGIN_PREFETCH(p) __builtin_prefetch(p)
-#else
-#define SKMARGIN_PREFETCH(p) ((void)(p))
-#endif
+#include "simd_band.hpp"
+#include "simd_scores.hpp"
+#include "simd_vec.hpp"
 
 namespace skm {
 namespace {
-
-constexpr int bytes = SKMARGIN_BYTES;
-// Vectors for few classes, which would leave half of a wide one empty.
-constexpr int narrow = bytes > 16 ? bytes / 2 : bytes;
-template <class T, int Bytes = bytes> constexpr int lanes = Bytes / static_cast<int>(sizeof(T));
-
-// One vector register.  GCC and Clang have it as a type; elsewhere a small array that the compiler unrolls.
-#if defined(__GNUC__) || defined(__clang__)
-template <class T, int Bytes = bytes>
-struct Vec {
-    typedef T reg __attribute__((vector_size(Bytes)));
-    typedef T mem __attribute__((vector_size(Bytes), aligned(sizeof(T)), may_alias));
-    reg v;
-    static Vec load(const T* p) { return {*reinterpret_cast<const mem*>(p)}; }
-    static Vec all(T s) { return {s - reg{}}; }
-    void store(T* p) const { *reinterpret_cast<mem*>(p) = v; }
-    void fma(Vec a, Vec b) { v += a.v * b.v; }
-    void fms(Vec a, Vec b) { v -= a.v * b.v; }
-    T operator[](int j) const { return v[j]; }
-
-    // Half of the numbers, from `From` on, in turns with those of b.
-    template <int From>
-    Vec turns(Vec b) const {
-        return turns<From>(b, std::make_integer_sequence<int, lanes<T, Bytes>>());
-    }
-    template <int From, int... J>
-    Vec turns(Vec b, std::integer_sequence<int, J...>) const {
-#if defined(__clang__) || __GNUC__ >= 12
-        return {__builtin_shufflevector(v, b.v, (From + J / 2 + J % 2 * lanes<T, Bytes>)...)};
-#else
-        return {reg{(J % 2 ? b.v : v)[From + J / 2]...}};
-#endif
-    }
-    // An integer for each number, as comparisons give it.
-    using Places = decltype(reg{} < reg{});
-    Places within(T size) const { return (v <= size) & (v >= -size); }
-    // Where a is larger it comes here, and l to its place.
-    void keep_larger(Vec a, int l, Places& at) {
-        const Places larger = a.v > v;
-        at = larger ? l - Places{} : at;
-        v = larger ? a.v : v;
-    }
-};
-#else
-template <class T, int Bytes = bytes>
-struct Vec {
-    T v[lanes<T, Bytes>];
-    static Vec load(const T* p) {
-        Vec r;
-        for (int j = 0; j < lanes<T, Bytes>; ++j) r.v[j] = p[j];
-        return r;
-    }
-    static Vec all(T s) {
-        Vec r;
-        for (int j = 0; j < lanes<T, Bytes>; ++j) r.v[j] = s;
-        return r;
-    }
-    void store(T* p) const {
-        for (int j = 0; j < lanes<T, Bytes>; ++j) p[j] = v[j];
-    }
-    void fma(Vec a, Vec b) {
-        for (int j = 0; j < lanes<T, Bytes>; ++j) v[j] += a.v[j] * b.v[j];
-    }
-    void fms(Vec a, Vec b) {
-        for (int j = 0; j < lanes<T, Bytes>; ++j) v[j] -= a.v[j] * b.v[j];
-    }
-    T operator[](int j) const { return v[j]; }
-    template <int From>
-    Vec turns(Vec b) const {
-        Vec r;
-        for (int j = 0; j < lanes<T, Bytes>; ++j) r.v[j] = (j % 2 ? b : *this).v[From + j / 2];
-        return r;
-    }
-    struct Places {
-        int64_t at[lanes<T, Bytes>];
-        int64_t operator[](int j) const { return at[j]; }
-        void operator&=(const Places& other) {
-            for (int j = 0; j < lanes<T, Bytes>; ++j) at[j] &= other.at[j];
-        }
-    };
-    Places within(T size) const {
-        Places r;
-        for (int j = 0; j < lanes<T, Bytes>; ++j) r.at[j] = v[j] <= size && v[j] >= -size;
-        return r;
-    }
-    void keep_larger(Vec a, int l, Places& at) {
-        for (int j = 0; j < lanes<T, Bytes>; ++j) {
-            at.at[j] = a.v[j] > v[j] ? l : at.at[j];
-            v[j] = a.v[j] > v[j] ? a.v[j] : v[j];
-        }
-    }
-};
-#endif
 
 template <class T>
 double sum(Vec<T> a) {
@@ -206,92 +100,6 @@ void axpys(const T* x, int64_t d, T* W, int64_t ld, const int32_t* cls, int32_t 
     if (m - j == 3) axpy_group<T, 3>(x, d, w, coef + j);
     if (m - j == 2) axpy_group<T, 2>(x, d, w, coef + j);
     if (m - j == 1) axpy_group<T, 1>(x, d, w, coef + j);
-}
-
-// R rows times V vectors of classes: the accumulators hide the latency.
-template <class T, int R, int V, int Bytes>
-void product_tile(const T* X, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
-    using Vector = Vec<T, Bytes>;
-    constexpr int L = lanes<T, Bytes>;
-    Vector acc[R][V];
-    for (int r = 0; r < R; ++r)
-        for (int v = 0; v < V; ++v) acc[r][v] = Vector::load(b + v * L);
-    for (int64_t j = 0; j < d; ++j) {
-        Vector w[V];
-        for (int v = 0; v < V; ++v) w[v] = Vector::load(W + j * ld + v * L);
-        for (int r = 0; r < R; ++r) {
-            const Vector x = Vector::all(X[r * d + j]);
-            for (int v = 0; v < V; ++v) acc[r][v].fma(x, w[v]);
-        }
-    }
-    for (int r = 0; r < R; ++r)
-        for (int v = 0; v < V; ++v) acc[r][v].store(out + r * ld + v * L);
-}
-
-template <class T, int R, int V, int Bytes = bytes>
-void product_columns(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
-    int64_t i = 0;
-    for (; i + R <= rows; i += R) product_tile<T, R, V, Bytes>(X + i * d, d, W, ld, b, out + i * ld);
-    for (; i < rows; ++i) product_tile<T, 1, V, Bytes>(X + i * d, d, W, ld, b, out + i * ld);
-}
-
-template <class T>
-void products(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
-    constexpr int L = lanes<T>;
-    int64_t l = 0;
-    for (; l + 2 * L <= ld; l += 2 * L) product_columns<T, 4, 2>(X, rows, d, W + l, ld, b + l, out + l);
-    if (l + L <= ld) {
-        product_columns<T, 4, 1>(X, rows, d, W + l, ld, b + l, out + l);
-        l += L;
-    }
-    if (l < ld) product_columns<T, 8, 1, narrow>(X, rows, d, W + l, ld, b + l, out + l);
-}
-
-// ---- winners -----------------------------------------------------------------------------------------------------
-
-// L vectors of L numbers become their columns: each round rotates the bits of (vector, place) by one.
-template <class T, int Bytes>
-void transpose(Vec<T, Bytes>* a) {
-    constexpr int L = lanes<T, Bytes>;
-    for (int round = 1; round < L; round *= 2) {
-        Vec<T, Bytes> c[L];
-        for (int j = 0; j < L / 2; ++j) {
-            c[2 * j] = a[j].template turns<0>(a[j + L / 2]);
-            c[2 * j + 1] = a[j].template turns<L / 2>(a[j + L / 2]);
-        }
-        for (int j = 0; j < L; ++j) a[j] = c[j];
-    }
-}
-
-// As many rows at once as a vector has numbers, so that no row is searched alone.
-template <class T, int Bytes>
-bool winners_of(const T* f, int64_t rows, int64_t ld, int32_t k, int64_t* out) {
-    using Vector = Vec<T, Bytes>;
-    constexpr int L = lanes<T, Bytes>;
-    typename Vector::Places finite = Vector::all(0).within(0);
-    for (int64_t i = 0; i < rows; i += L) {
-        Vector c[L];
-        for (int r = 0; r < L; ++r) c[r] = Vector::load(f + (i + r) * ld);
-        transpose<T, Bytes>(c);
-        finite &= c[0].within(std::numeric_limits<T>::max());
-        Vector best = c[0];
-        typename Vector::Places at{};
-        for (int j = 1; j < L && j < k; ++j) best.keep_larger(c[j], j, at);
-        for (int32_t first = L; first < k; first += L) {
-            for (int r = 0; r < L; ++r) c[r] = Vector::load(f + (i + r) * ld + first);
-            transpose<T, Bytes>(c);
-            for (int j = 0; j < L && first + j < k; ++j) best.keep_larger(c[j], first + j, at);
-        }
-        for (int r = 0; r < L; ++r) out[i + r] = at[r];
-    }
-    bool all = true;
-    for (int r = 0; r < L; ++r) all = all && finite[r];
-    return all;
-}
-
-template <class T>
-bool winners(const T* f, int64_t rows, int64_t ld, int32_t k, int64_t* out) {
-    return ld < lanes<T> ? winners_of<T, narrow>(f, rows, ld, k, out) : winners_of<T, bytes>(f, rows, ld, k, out);
 }
 
 // ---- exponentials ------------------------------------------------------------------------------------------------
@@ -499,116 +307,6 @@ void dense_add_all(const T* x, int64_t d, T* W, int64_t ld, const T* coef) {
     add_all(Every(), x, d, W, ld, coef);
 }
 
-// ---- band systems ------------------------------------------------------------------------------------------------
-
-template <class T>
-struct Complex {
-    Vec<T> re, im;
-    static Complex load(const T* p) { return {Vec<T>::load(p), Vec<T>::load(p + lanes<T>)}; }
-    static Complex all(T s) { return {Vec<T>::all(s), Vec<T>::all(0)}; }
-    void store(T* p) const {
-        re.store(p);
-        im.store(p + lanes<T>);
-    }
-    void add(Complex a, Complex b) {
-        re.fma(a.re, b.re);
-        re.fms(a.im, b.im);
-        im.fma(a.re, b.im);
-        im.fma(a.im, b.re);
-    }
-    void subtract(Complex a, Complex b) {
-        re.fms(a.re, b.re);
-        re.fma(a.im, b.im);
-        im.fms(a.re, b.im);
-        im.fms(a.im, b.re);
-    }
-    void add(Vec<T> a, Complex b) {
-        re.fma(a, b.re);
-        im.fma(a, b.im);
-    }
-};
-
-// B + shift = L D L' by columns from the left; a column of L is kept with zeros behind its end, so that tiles of rows
-// may run over it.  L is [j][i]: L[j + i, j] for i = 1 .. b; D is its reciprocal, at i = 0.
-template <class T>
-void band_shifts(const T* B, int64_t n, int64_t b, const T* real, const T* imaginary, const T* x, int64_t vectors,
-                 T* room, T* z, T* residual, T* pivot) {
-    constexpr int lane = lanes<T>, number = 2 * lane, tile = 4;
-    const int64_t ld = (b + 2 * tile) * number;
-    T *L = room, *column = L + n * ld, *scaled = column + (b + 2 * tile) * number, *D = scaled + (b + 1) * number;
-    const Complex<T> shift{Vec<T>::load(real), Vec<T>::load(imaginary)};
-    for (int64_t j = 0; j < n; ++j) {
-        const int64_t before = j < b ? j : b;
-        T* Lj = L + j * ld;
-        for (int64_t p = 1; p <= before; ++p) {  // D[j - p] L[j, j - p]
-            Complex<T> s = Complex<T>::all(0);
-            s.add(Complex<T>::load(D + ((j - p) % (b + 1)) * number), Complex<T>::load(L + (j - p) * ld + p * number));
-            s.store(scaled + p * number);
-        }
-        for (int64_t i0 = 0; i0 <= b; i0 += tile) {
-            Complex<T> c[tile];
-            for (int t = 0; t < tile; ++t)
-                c[t] = Complex<T>::all(i0 + t <= b && j + i0 + t < n ? B[j * (b + 1) + i0 + t] : 0);
-            if (i0 == 0) c[0].add(Vec<T>::all(1), shift);
-            const int64_t reach = before < b - i0 ? before : b - i0;
-            for (int64_t p = 1; p <= reach; ++p) {
-                const Complex<T> s = Complex<T>::load(scaled + p * number);
-                const T* l = L + (j - p) * ld + (p + i0) * number;
-                for (int t = 0; t < tile; ++t) c[t].subtract(Complex<T>::load(l + t * number), s);
-            }
-            for (int t = 0; t < tile; ++t) c[t].store(column + (i0 + t) * number);
-        }
-        const Complex<T> d = Complex<T>::load(column);
-        d.store(D + (j % (b + 1)) * number);
-        T inverse[number];
-        for (int v = 0; v < lane; ++v) {
-            const T size = d.re[v] * d.re[v] + d.im[v] * d.im[v];
-            inverse[v] = d.re[v] / size;
-            inverse[lane + v] = -d.im[v] / size;
-            if (j == 0 || !(d.re[v] > pivot[v])) pivot[v] = d.re[v];
-        }
-        const Complex<T> r = Complex<T>::load(inverse);
-        r.store(Lj);
-        for (int64_t i = 1; i < b + 2 * tile; ++i) {
-            Complex<T> l = Complex<T>::all(0);
-            if (i <= b && j + i < n) l.add(Complex<T>::load(column + i * number), r);
-            l.store(Lj + i * number);
-        }
-    }
-    for (int v = 0; v < lane; ++v) residual[v] = 0;
-    for (int64_t vector = 0; vector < vectors; ++vector) {
-        T* u = z + vector * n * number;
-        const T* given = x + vector * n;
-        for (int64_t j = 0; j < n; ++j) {
-            Complex<T> s = Complex<T>::all(given[j]);
-            for (int64_t p = 1; p <= (j < b ? j : b); ++p)
-                s.subtract(Complex<T>::load(L + (j - p) * ld + p * number), Complex<T>::load(u + (j - p) * number));
-            s.store(u + j * number);
-        }
-        for (int64_t j = n; j-- > 0;) {
-            Complex<T> s = Complex<T>::all(0);
-            s.add(Complex<T>::load(L + j * ld), Complex<T>::load(u + j * number));
-            for (int64_t i = 1; i <= b && j + i < n; ++i)
-                s.subtract(Complex<T>::load(L + j * ld + i * number), Complex<T>::load(u + (j + i) * number));
-            s.store(u + j * number);
-        }
-        for (int64_t j = 0; j < n; ++j) {
-            Complex<T> s = Complex<T>::all(-given[j]);
-            const Complex<T> own = Complex<T>::load(u + j * number);
-            s.add(shift, own);
-            for (int64_t i = 0; i <= b && j + i < n; ++i)
-                s.add(Vec<T>::all(B[j * (b + 1) + i]), Complex<T>::load(u + (j + i) * number));
-            for (int64_t i = 1; i <= b && i <= j; ++i)
-                s.add(Vec<T>::all(B[(j - i) * (b + 1) + i]), Complex<T>::load(u + (j - i) * number));
-            for (int v = 0; v < lane; ++v) {
-                const T real_part = s.re[v] < 0 ? -s.re[v] : s.re[v], other = s.im[v] < 0 ? -s.im[v] : s.im[v];
-                const T size = real_part > other ? real_part : other;
-                if (!(size <= residual[v])) residual[v] = size;
-            }
-        }
-    }
-}
-
 }  // namespace
 
 namespace SKMARGIN_SIMD {
@@ -626,7 +324,9 @@ const Simd<T>& dense_table() {
                                dense_add_all<T>,
                                lanes<T, narrow>,
                                products<T>,
-                               winners<T>,
+                               tile<T>,
+                               labels<T>,
+                               single<T>,
                                rbf<T>,
                                lanes<T>,
                                band_shifts<T>};

@@ -4,8 +4,12 @@
 // table that this machine can run, so that one portable wheel uses the vector units it finds.
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 namespace skm {
+
+// An integer as wide as a number.
+template <class T> using Place = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
 
 // Loops over dense rows; W is class-major: one contiguous row of `ld` numbers a class, or (where said) feature-major as
 // below.
@@ -26,10 +30,14 @@ struct Simd {
     // where ld is a multiple of `few`
     int64_t few;
     void (*products)(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out);
-    // Which of the first k numbers of each row of f is the largest, the first of equals; says whether the first number
-    // of every row is finite.  Reads and writes a multiple of `lanes` rows, and reads up to `lanes` numbers behind
-    // them.
-    bool (*winners)(const T* f, int64_t rows, int64_t ld, int32_t k, int64_t* out);
+    // The name of the class with the largest of these scores, the first of equals, for a multiple of `tile` rows; says
+    // whether the largest are finite.  b is minus infinity for classes that there are not.
+    int64_t tile;
+    bool (*labels)(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, const Place<T>* names,
+                   Place<T>* out);
+    // out[i] = x_i'w + b for a multiple of `tile` rows.  Reads up to `lanes` numbers behind X, which w, filled up with
+    // zeros, leaves out: no row is the other's business, as long as all numbers are finite.
+    void (*single)(const T* X, int64_t rows, int64_t d, const T* w, T b, T* out);
     // row[j] = exp(-gamma max(0, norm + norms[j] - 2 row[j])): inner products to values of the RBF kernel
     void (*rbf)(T* row, int64_t n, const T* norms, T norm, T gamma);
     // (B + diag(shift)) z = x for `lanes` complex shifts at once.  B is symmetric with b numbers beside its diagonal,

@@ -19,7 +19,6 @@ from sklearn.utils._param_validation import Interval, make_constraint
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .._core import _ext
 from .._numbers import WITH_SQUARE
 from ..kernels.gram import check_gram
 from ..solvers.progress import listening
@@ -32,7 +31,6 @@ except ImportError:  # before scikit-learn 1.9
         """Nothing to support."""
 
 
-SMALL, FEW_CLASSES = 4096, 32  # numbers and vectors of a machine for which BLAS takes longer than the core
 REALS = np.dtype(np.float64), np.dtype(np.float32)
 LARGEST = {"d": WITH_SQUARE, "f": 1e15}  # number in X of each type: sums and products of squares must stay finite
 COUNT = [Interval(Integral, 1, 2**62, closed="both")]  # constraint of a number of iterations: the core must hold it
@@ -286,10 +284,8 @@ def check_compressed(X: Any) -> None:
 
 def is_plain(X: Any) -> bool:
     """Whether `validate_data` would return the rows as they are, but for numbers that are not finite."""
-    rows = type(X) is np.ndarray and X.flags.c_contiguous
-    return (
-        (rows or (sparse.issparse(X) and X.format == "csr")) and X.dtype in REALS and X.ndim == 2 and min(X.shape) > 0
-    )
+    rows = X.flags.c_contiguous if type(X) is np.ndarray else sparse.issparse(X) and X.format == "csr"
+    return rows and X.ndim == 2 and X.dtype in REALS and 0 not in X.shape
 
 
 def largest_number(X: Any) -> float:
@@ -365,50 +361,3 @@ def canonical_csr(X: Any) -> Any:
         wide = np.result_type(X.indptr.dtype, X.indices.dtype)
         X = sparse.csr_array((X.data, X.indices.astype(wide), X.indptr.astype(wide)), shape=X.shape)
     return X
-
-
-class LinearScores(MarginClassifier):
-    """Base of the machines that may be linear: ``coef_`` is one row a class (a single row for two classes)."""
-
-    coef_: np.ndarray
-    intercept_: np.ndarray
-
-    def _set_linear(self, W: np.ndarray, b: np.ndarray) -> None:
-        """Publish class vectors ``W`` (k, d) and intercepts ``b`` (k,), with one row for two classes."""
-        if len(W) == 2:
-            W, b = W[1:] - W[:1], b[1:] - b[:1]
-        # One feature after the other in memory: products with sparse rows would copy it otherwise.
-        self.coef_, self.intercept_ = np.asfortranarray(W), np.array(b)
-
-    def _scores_show_nonfinite(self) -> bool:
-        return True  # a product with NaN or infinity is not finite, whatever the coefficient
-
-    def _scores(self, X: Any) -> np.ndarray:
-        W, b = self._typed(X.dtype)
-        if self._is_small(X):
-            return _ext.linear_scores(X, W, b)
-        scores = X @ W
-        if b.any():
-            scores += b
-        return scores
-
-    def _typed(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Class vectors (d, k) and intercepts in the number type of the rows."""
-        return np.ascontiguousarray(self.coef_.T, dtype=dtype), self.intercept_.astype(dtype, copy=False)
-
-    def _labels(self, X: Any) -> np.ndarray:
-        if not (self._scores_show_nonfinite() and self._is_small(X)):
-            return super()._labels(X)
-        classes = self.classes_
-        plain = classes.dtype.kind in "iuf" and classes.itemsize == 8  # the core may copy them
-        labels, finite = _ext.linear_labels(
-            X, *self._typed(X.dtype), classes.view(np.int64) if plain else np.arange(len(classes), dtype=np.int64)
-        )
-        if not finite:
-            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
-        return labels.view(classes.dtype) if plain else classes.take(labels)
-
-    def _is_small(self, X: Any) -> bool:
-        """Whether the core computes scores faster than BLAS would."""
-        small = self.coef_.size <= SMALL and len(self.coef_) <= FEW_CLASSES
-        return small and isinstance(X, np.ndarray)

@@ -8,16 +8,16 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._core.threads import blas_threads
-from ..kernels._rows import KernelRows, farthest, kernel_scores, kernel_winners, row_dtype
+from ..kernels._rows import KernelRows, farthest, row_dtype
 from ..kernels.gram import KERNELS, ROUNDING, check_symmetric, gram, resolve_gamma
 from ..solvers.dual_blocks import TINY, DualState, solve_linear
 from ..solvers.kernel_blocks import KernelState, solve_kernel
 from ..solvers.kernel_factor import can_factor, solve_factor
-from ._base import COUNT, JOBS, LinearScores, Problem, fitting, seed_of
+from ._base import COUNT, JOBS, Problem, fitting, seed_of
+from ._scores import KernelScores
 
 LARGEST_CAP = 1e15  # bound of a dual beyond which sums of a kernel machine lose its margins
 PROBE = 64  # rows on which a kernel function is tried
@@ -36,7 +36,7 @@ class Before(NamedTuple):
         return isinstance(self.solution, kind) and np.array_equal(self.y, problem.y)
 
 
-class DualMachine(LinearScores):
+class DualMachine(KernelScores):
     """A convex machine that is solved in the dual; a subclass names its loss."""
 
     _model_state = ("_gamma",)
@@ -214,46 +214,5 @@ class DualMachine(LinearScores):
             state = replace(min(state, last, key=lambda s: s.gap), n_iter=state.n_iter + last.n_iter)
         return state
 
-    def _set_kernel(self, problem: Problem, coef: np.ndarray, intercept: np.ndarray) -> None:
-        """Publish the coefficients (n, k) of the rows and the intercepts (k,), with one column for two classes."""
-        support = np.flatnonzero(coef.any(axis=1))
-        if not len(support):  # the zero vector has one support vector: scores need no special case
-            support = np.zeros(1, dtype=np.intp)
-        coef = coef[support]
-        if problem.n_classes == 2:
-            coef, intercept = coef[:, 1:] - coef[:, :1], intercept[1:] - intercept[:1]
-        self.support_ = problem.kept[support]
-        self.dual_coef_, self.intercept_ = coef, np.array(intercept)
-        if self.kernel != "precomputed":
-            self.support_vectors_ = problem.X[support]
-
     def _is_linear(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "linear"
-
-    def _scores_show_nonfinite(self) -> bool:
-        return self._is_linear()
-
-    def _scores(self, X: Any) -> np.ndarray:
-        if self._is_linear():
-            return super()._scores(X)
-        support = None
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            X = X[:, self.support_]
-        else:
-            support = self.support_vectors_
-        return kernel_scores(
-            X, support, self.dual_coef_, self.intercept_, self.kernel, self._gamma, self.degree, self.coef0
-        )
-
-    def _labels(self, X: Any) -> np.ndarray:
-        if not (isinstance(self.kernel, str) and self.kernel == "rbf") or X.dtype != np.float64:
-            return super()._labels(X)
-        if sparse.issparse(X) or sparse.issparse(self.support_vectors_):
-            return super()._labels(X)
-        winners = kernel_winners(X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma)
-        return self.classes_.take(winners)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        return tags
+        return self._is("linear")

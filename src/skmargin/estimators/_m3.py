@@ -16,7 +16,6 @@ from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .._core.threads import blas_threads
-from ..kernels._rows import kernel_scores
 from ..kernels.gram import KERNELS, gram, resolve_gamma
 from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
 from ..regularizers import PairwisePower
@@ -25,12 +24,13 @@ from ..solvers.primal_adam import AdamState, adam_epoch
 from ..solvers.primal_factor import GramFactor, WideRows, factorise, wide_rows
 from ..solvers.primal_objective import PrimalObjective
 from ..solvers.progress import tell
-from ._base import COUNT, LinearScores, Problem, fitting
+from ._base import COUNT, Problem, fitting
+from ._scores import KernelScores
 
 _ADAM_CHECK = 10  # epochs between two certificates of Adam
 
 
-class M3SVC(LinearScores):
+class M3SVC(KernelScores):
     """Multi-class SVM that maximises the minimum margin between classes.
 
     Minimises, over class vectors ``w_l`` and intercepts ``b_l`` with scores ``f_il = w_l'x_i + b_l``::
@@ -424,33 +424,11 @@ class M3SVC(LinearScores):
 
     def _set_solution(self, theta: np.ndarray, problem: Problem, factor: GramFactor | WideRows | None) -> None:
         W, b = self._split(theta)
-        for name in ("coef_", "dual_coef_", "support_", "support_vectors_", "_adam"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_adam", None)
         if not isinstance(factor, GramFactor):
             self._set_linear((W if factor is None else factor.vectors(W)).T, b)
-            return
-        W = factor.coefficients(W)
-        if problem.n_classes == 2:
-            W, b = W[:, 1:] - W[:, :1], b[1:] - b[:1]
-        self.dual_coef_, self.intercept_ = W, np.array(b)
-        self.support_ = problem.kept[factor.pivots]
-        if self.kernel != "precomputed":
-            self.support_vectors_ = problem.X[factor.pivots]
-
-    def _scores_show_nonfinite(self) -> bool:
-        return hasattr(self, "coef_")  # kernels may hide what is not finite
-
-    def _scores(self, X: Any) -> np.ndarray:
-        if hasattr(self, "coef_"):
-            return super()._scores(X)
-        support = None
-        if self.kernel == "precomputed":
-            X = X[:, self.support_]
         else:
-            support = self.support_vectors_
-        return kernel_scores(
-            X, support, self.dual_coef_, self.intercept_, self.kernel, self._gamma, self.degree, self.coef0
-        )
+            self._set_kernel(problem, factor.coefficients(W), b, factor.pivots)
 
     @available_if(lambda self: self.loss == "log_loss")
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -468,11 +446,6 @@ class M3SVC(LinearScores):
         """
         scores = self.decision_function(X)
         return softmax(scores, axis=1) if scores.ndim == 2 else np.column_stack([expit(-scores), expit(scores)])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
 
 
 def _all_classes(rows: np.ndarray) -> np.ndarray:

@@ -1,0 +1,130 @@
+"""Fitted machines as they are published, linear or with a kernel: scores and labels of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import assert_all_finite
+
+from .._core import _ext
+from ..kernels._rows import kernel_scores, kernel_winners
+from ._base import MarginClassifier, Problem
+
+SMALL, FEW_CLASSES = 4096, 32  # numbers and vectors of a machine for which BLAS takes longer than the core
+
+COPIED = np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.uint64)  # labels that the core may write
+
+
+class LinearScores(MarginClassifier):
+    """Base of the linear machines: ``coef_`` is one row a class (a single row for two classes)."""
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+
+    def _set_linear(self, W: np.ndarray, b: np.ndarray) -> None:
+        """Publish class vectors ``W`` (k, d) and intercepts ``b`` (k,), with one row for two classes."""
+        if len(W) == 2:
+            W, b = W[1:] - W[:1], b[1:] - b[:1]
+        # One feature after the other in memory: products with sparse rows would copy it otherwise.
+        self.coef_, self.intercept_ = np.asfortranarray(W), np.array(b)
+
+    def _scores_show_nonfinite(self) -> bool:
+        return True  # a product with NaN or infinity is not finite, whatever the coefficient
+
+    def _scores(self, X: Any) -> np.ndarray:
+        W, b = self._typed(X.dtype)
+        if self._is_small(X):
+            return _ext.linear_scores(X, W, b)
+        scores = X @ W.T
+        if b.any():
+            scores += b
+        return scores
+
+    def _labels(self, X: Any) -> np.ndarray:
+        if not self._is_small(X):
+            return super()._labels(X)
+        names = classes = self.classes_
+        if classes.dtype not in COPIED:
+            names = np.arange(len(classes), dtype=np.int64)
+        labels = np.empty(len(X), names.dtype)
+        W, b = self._typed(X.dtype)
+        if not _ext.linear_labels(X, W, b, names, labels):
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        return labels if names is classes else classes.take(labels)
+
+    def _typed(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Class vectors, one feature after the other in memory, and intercepts in the number type of the rows."""
+        W, b = self.coef_, self.intercept_
+        if W.dtype != dtype or not W.flags.f_contiguous:
+            W = np.asfortranarray(W, dtype=dtype)
+        return W, b if b.dtype == dtype else b.astype(dtype)
+
+    def _is_small(self, X: Any) -> bool:
+        """Whether the core computes scores faster than BLAS would."""
+        W = self.coef_
+        return isinstance(X, np.ndarray) and W.size <= SMALL and len(W) <= FEW_CLASSES
+
+
+class KernelScores(LinearScores):
+    """Base of the machines with a kernel, which have ``coef_`` where it is linear.
+
+    Otherwise they have ``dual_coef_``, one column a class (a single column for two classes), of ``support_``.
+    """
+
+    def _set_linear(self, W: np.ndarray, b: np.ndarray) -> None:
+        self._forget()
+        super()._set_linear(W, b)
+
+    def _set_kernel(self, problem: Problem, coef: np.ndarray, b: np.ndarray, support: np.ndarray | None = None) -> None:
+        """Publish coefficients (m, k) of the rows ``support`` and intercepts (k,), with one column for two classes.
+
+        Without ``support`` the coefficients are those of all rows, and it is where they are not zero.
+        """
+        self._forget()
+        if support is None:
+            support = np.flatnonzero(coef.any(axis=1))
+            if not len(support):  # the zero vector has one support vector: scores need no special case
+                support = np.zeros(1, dtype=np.intp)
+            coef = coef[support]
+        if problem.n_classes == 2:
+            coef, b = coef[:, 1:] - coef[:, :1], b[1:] - b[:1]
+        self.support_, self.dual_coef_, self.intercept_ = problem.kept[support], coef, np.array(b)
+        if not self._is("precomputed"):
+            self.support_vectors_ = problem.X[support]
+
+    def _forget(self) -> None:
+        for name in ("coef_", "dual_coef_", "support_", "support_vectors_"):
+            self.__dict__.pop(name, None)
+
+    def _is(self, kernel: str) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == kernel
+
+    def _scores_show_nonfinite(self) -> bool:
+        return "coef_" in self.__dict__  # kernels may hide what is not finite
+
+    def _scores(self, X: Any) -> np.ndarray:
+        if "coef_" in self.__dict__:
+            return super()._scores(X)
+        support = None
+        if self._is("precomputed"):
+            X = X[:, self.support_]
+        else:
+            support = self.support_vectors_
+        return kernel_scores(
+            X, support, self.dual_coef_, self.intercept_, self.kernel, self._gamma, self.degree, self.coef0
+        )
+
+    def _labels(self, X: Any) -> np.ndarray:
+        if "coef_" in self.__dict__:
+            return super()._labels(X)
+        if not self._is("rbf") or X.dtype != np.float64 or sparse.issparse(X) or sparse.issparse(self.support_vectors_):
+            return MarginClassifier._labels(self, X)
+        winners = kernel_winners(X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma)
+        return self.classes_.take(winners)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is("precomputed")
+        return tags

@@ -1,0 +1,39 @@
+"""Machines as they are published, linear or with a kernel (estimators/_scores.py)."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from skmargin import M3SVC, CrammerSingerSVC, LpNormSVC, MultiMarginSVC, ODMClassifier
+
+LINEAR, KERNEL = {"coef_"}, {"dual_coef_", "support_", "support_vectors_"}
+
+
+@pytest.mark.parametrize("machine", [CrammerSingerSVC, M3SVC, MultiMarginSVC, ODMClassifier, LpNormSVC])
+def test_a_refit_with_another_kernel_leaves_nothing_behind(machine):
+    X, y = load_iris(return_X_y=True)
+    model = machine(tol=1e-2)
+    kinds = {"linear": LINEAR, "rbf": KERNEL, "precomputed": KERNEL - {"support_vectors_"}}
+    for kernel in ("linear", "rbf", "precomputed", "linear"):
+        model.set_params(kernel=kernel).fit(X @ X.T if kernel == "precomputed" else X, y)
+        assert (LINEAR | KERNEL) & vars(model).keys() == kinds[kernel]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_class_vectors_may_be_replaced(order, dtype):
+    X, y = load_iris(return_X_y=True)
+    model = CrammerSingerSVC().fit(X, y)
+    expected = model.predict(X)
+    model.coef_ = np.array(model.coef_, dtype=dtype, order=order)
+    assert (model.predict(X) == expected).mean() > 0.98
+
+
+@pytest.mark.parametrize("machine", [CrammerSingerSVC, M3SVC])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_kernel_machines_predict_the_class_of_the_largest_score(machine, n_classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes]
+    model = machine(kernel="rbf", tol=1e-2).fit(X, y)
+    scores = model.decision_function(X)
+    np.testing.assert_array_equal(model.predict(X), scores > 0 if n_classes == 2 else scores.argmax(axis=1))
