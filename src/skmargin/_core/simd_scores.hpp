@@ -1,6 +1,5 @@
 // Scores of many rows at once, and which class has the largest (Simd::products, Simd::labels); a part of simd.cpp.
 #pragma once
-#include <cstring>
 #include <limits>
 
 #include "simd_vec.hpp"
@@ -43,14 +42,15 @@ void products(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const
     if (l < ld) products_of<narrow>(X, rows, d, W + l, ld, b + l, out + l);
 }
 
-// N vectors of N numbers each become their columns; of longer vectors each group of N numbers for itself.
-template <int N, int S = 1, class Vector>
-SKMARGIN_INLINE void transpose(Vector* a) {
-    if constexpr (S < N) {
-        transpose<N, 2 * S>(a);
-        for (int j = 0; j < N; ++j)
-            if ((j & S) == 0) a[j].template exchange<S>(a[j + S]);
+// N rows of N numbers are folded into one with a number a row: each step brings neighbours in two rows together, of
+// which `meet` leaves one in the first.  Of longer rows each group of N numbers is folded for itself.
+template <int N, int S = 1, class Row, class Meet>
+SKMARGIN_INLINE void fold(Row* a, Meet meet) {
+    for (int j = 0; j < N; j += 2 * S) {
+        a[j].template exchange<S>(a[j + S]);
+        meet(a[j], a[j + S]);
     }
+    if constexpr (2 * S < N) fold<N, 2 * S>(a, meet);
 }
 
 // A single vector of class: its features lie along the vectors, and the rows of a tile are summed up together.
@@ -65,10 +65,9 @@ void single(const T* X, int64_t rows, int64_t d, const T* w, T b, T* out) {
             for (int r = 0; r < tile<T>; ++r) f[r].fma(Vec<T>::load(X + (i + r) * d + j), part);
         }
         for (int g = 0; g < tile<T>; g += L) {
-            transpose<L>(f + g);
-            Vec<T> sum = Vec<T>::all(b);
-            for (int r = 0; r < L; ++r) sum.fma(f[g + r], Vec<T>::all(1));
-            sum.store(out + i + g);
+            fold<L>(f + g, [](Vec<T>& first, Vec<T> second) { first.fma(second, Vec<T>::all(1)); });
+            f[g].fma(Vec<T>::all(b), Vec<T>::all(1));
+            f[g].store(out + i + g);
         }
     }
 }
@@ -90,51 +89,58 @@ class Finite {
     Vec<T> nothing_ = Vec<T>::all(read_), sum_ = nothing_;
 };
 
-// The largest score so far of each of as many rows as a vector has numbers, and its class: no row is searched alone.
+// Scores, and the names of their classes.
 template <class T>
-struct Largest {
-    using Places = typename Vec<T>::Places;
-    Vec<T> score = Vec<T>::all(-std::numeric_limits<T>::infinity());
-    Places at{};
+struct Named {
+    Vec<T> score;
+    typename Vec<T>::Places name;
 
-    // N more classes: f are the scores of the rows, and become those of the classes.  Pairs first: they need not wait
-    // for each other.
-    template <int N>
-    SKMARGIN_INLINE void meet(Vec<T>* f, const Place<T>* names) {
-        transpose<N>(f);
-        Places winner[N];
-        for (int j = 0; j < N; ++j) winner[j] = Vec<T>::places(names[j]);
-        for (int j = 0; j < N; j += 2) f[j].keep_larger(f[j + 1], winner[j + 1], winner[j]);
-        for (int j = 0; j < N; j += 2) score.keep_larger(f[j], winner[j], at);
+    template <int S>
+    void exchange(Named& b) {
+        score.template exchange<S>(b.score);
+        name.template exchange<S>(b.name);
     }
+    void keep_larger(Named b) { score.keep_larger(b.score, b.name, name); }
 };
 
 template <class T>
 bool labels(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, const Place<T>* names,
             Place<T>* out) {
+    using Places = typename Vec<T>::Places;
     constexpr int L = lanes<T>, H = lanes<T, narrow>, groups = tile<T> / L;
+    const auto meet = [](Named<T>& first, Named<T> second) { first.keep_larger(second); };
     Finite<T> finite;
     for (int64_t i = 0; i < rows; i += tile<T>) {
-        Largest<T> largest[groups];
+        Named<T> largest[groups];
+        for (Named<T>& g : largest) g = {Vec<T>::all(-std::numeric_limits<T>::infinity()), Places::all(0)};
         int64_t l = 0;
         for (; l + L <= ld; l += L) {
             Vec<T> f[tile<T>];
             scores_of<tile<T>>(X + i * d, d, W + l, ld, b + l, f);
-            for (int g = 0; g < groups; ++g) largest[g].template meet<L>(f + g * L, names + l);
+            const Places of = Places::load(names + l);
+            for (int g = 0; g < groups; ++g) {
+                Named<T> row[L];
+                for (int j = 0; j < L; ++j) row[j] = {f[g * L + j], of};
+                fold<L>(row, meet);
+                largest[g].keep_larger(row[0]);
+            }
         }
         if constexpr (H < L)
             if (l < ld) {
                 Vec<T, narrow> f[tile<T>];
                 scores_of<tile<T>>(X + i * d, d, W + l, ld, b + l, f);
+                const auto half = Places::Half::load(names + l);
+                const Places of = Places::join(half, half);
                 for (int g = 0; g < groups; ++g) {
-                    Vec<T> joined[H];
-                    for (int j = 0; j < H; ++j) joined[j] = Vec<T>::join(f[g * L + j], f[g * L + H + j]);
-                    largest[g].template meet<H>(joined, names + l);
+                    Named<T> row[H];
+                    for (int j = 0; j < H; ++j) row[j] = {Vec<T>::join(f[g * L + j], f[g * L + H + j]), of};
+                    fold<H>(row, meet);
+                    largest[g].keep_larger(row[0]);
                 }
             }
         for (int g = 0; g < groups; ++g) {
             finite.see(largest[g].score);
-            std::memcpy(out + i + g * L, &largest[g].at, sizeof(largest[g].at));
+            largest[g].name.store(out + i + g * L);
         }
     }
     return finite.all();

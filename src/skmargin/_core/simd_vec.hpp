@@ -70,13 +70,11 @@ struct Vec {
     static Vec join(Half a, Half b, std::integer_sequence<int, J...>) {
         return {SKMARGIN_PICK(reg, static_cast<int>(sizeof...(J)) / 2, a.v, b.v, J)};
     }
-    // An integer for each number, as comparisons give it.
-    using Places = decltype(reg{} < reg{});
-    static Places places(Place<T> l) { return l - Places{}; }
-    // Where a is larger it comes here, and l to its place.
-    void keep_larger(Vec a, Places l, Places& at) {
-        const Places larger = a.v > v;
-        at = larger ? l : at;
+    // Where a is larger it comes here, and its integers to `at`.
+    using Places = Vec<Place<T>, Bytes>;
+    void keep_larger(Vec a, Places its, Places& at) {
+        const auto larger = a.v > v;
+        at.v = larger ? its.v : at.v;
         v = larger ? a.v : v;
     }
 };
@@ -122,17 +120,10 @@ struct Vec {
         }
         return r;
     }
-    struct Places {
-        Place<T> at[lanes<T, Bytes>];
-    };
-    static Places places(Place<T> l) {
-        Places r;
-        for (int j = 0; j < lanes<T, Bytes>; ++j) r.at[j] = l;
-        return r;
-    }
-    void keep_larger(Vec a, Places l, Places& at) {
+    using Places = Vec<Place<T>, Bytes>;
+    void keep_larger(Vec a, Places its, Places& at) {
         for (int j = 0; j < lanes<T, Bytes>; ++j) {
-            at.at[j] = a.v[j] > v[j] ? l.at[j] : at.at[j];
+            at.v[j] = a.v[j] > v[j] ? its.v[j] : at.v[j];
             v[j] = a.v[j] > v[j] ? a.v[j] : v[j];
         }
     }
