@@ -6,7 +6,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -27,22 +26,16 @@ class LinearScores {
         std::copy(b, b + k, b_.data());
     }
 
-    // All scores.  `out` has room for one vector behind them: rows are copied by whole vectors, and the next one
-    // overwrites what was too much.
+    // All scores.  `out` has room for one vector behind them.
     void scores(const T* X, int64_t n, Poll& poll, T* out) {
-        constexpr int64_t step = 16 / sizeof(T);  // the shortest vector
-        constexpr int64_t block = 64;             // their scores stay near
-        Buffer<T> f(block * ld_);
-        visit(X, n, block, poll, [&](const T* x, int64_t first, int64_t rows, int64_t wanted) {
+        visit(X, n, poll, [&](const T* x, int64_t first, int64_t rows, int64_t wanted) {
             if (k_ == 1) {
-                simd_.single(x, rows, d_, W_.data(), b_.data()[0], f.data());
-                std::copy(f.data(), f.data() + wanted, out + first);
-                return;
+                T f[block];
+                simd_.single(x, rows, d_, W_.data(), b_.data()[0], f);
+                std::copy(f, f + wanted, out + first);
+            } else {
+                simd_.products(x, wanted, d_, W_.data(), ld_, b_.data(), out + first * k_, k_);
             }
-            simd_.products(x, wanted, d_, W_.data(), ld_, b_.data(), f.data());
-            for (int64_t i = 0; i < wanted; ++i)
-                for (int64_t l = 0; l < ld_; l += step)
-                    std::memcpy(out + (first + i) * k_ + l, f.data() + i * ld_ + l, 16);
         });
     }
 
@@ -50,13 +43,12 @@ class LinearScores {
     // if it is positive.  Says whether all rows are finite: numbers that are not show in the score of every class.
     bool labels(const T* X, int64_t n, const int64_t* names, Poll& poll, int64_t* out) {
         constexpr bool direct = sizeof(T) == sizeof(int64_t);
-        constexpr int64_t block = 512;
         Place<T> found[block];
         Buffer<Place<T>> places(ld_);
         if constexpr (direct) std::copy(names, names + k_, places.data());
         else std::iota(places.data(), places.data() + k_, 0);
         bool finite = true;
-        visit(X, n, block, poll, [&](const T* x, int64_t first, int64_t rows, int64_t wanted) {
+        visit(X, n, poll, [&](const T* x, int64_t first, int64_t rows, int64_t wanted) {
             if (k_ == 1) {
                 T f[block];
                 simd_.single(x, rows, d_, W_.data(), b_.data()[0], f);
@@ -78,10 +70,12 @@ class LinearScores {
     }
 
   private:
-    // Calls see(rows, number of the first, how many, how many of them are wanted) for one block after the other, which
-    // is a multiple of every tile.  The last rows are copied, so that there are whole tiles with a vector behind them.
+    static constexpr int64_t block = 512;  // rows, a multiple of every tile
+
+    // Calls see(rows, number of the first, how many, how many of them are wanted) for one block after the other.  The
+    // last rows are copied, so that there are whole tiles with a vector behind them.
     template <class See>
-    void visit(const T* X, int64_t n, int64_t block, Poll& poll, See see) {
+    void visit(const T* X, int64_t n, Poll& poll, See see) {
         const int64_t tile = simd_.tile, behind = (simd_.lanes + d_ - 1) / d_;
         const int64_t whole = std::max<int64_t>(0, n - behind) / tile * tile, rest = rounded_up(n - whole, tile);
         for (int64_t i = 0; i < whole; i += block) {

@@ -26,10 +26,10 @@ struct Simd {
     void (*scores_all)(const T* x, int64_t d, const T* W, int64_t ld, T* out);
     // W[., l] += coef[l] x, l < ld, for a feature-major W
     void (*add_all)(const T* x, int64_t d, T* W, int64_t ld, const T* coef);
-    // out[i] = x_i'W + b for so many contiguous rows of X; W is feature-major, d rows of `ld` numbers, as b and out,
-    // where ld is a multiple of `few`
+    // out[i] = x_i'W + b for so many contiguous rows of X; W is feature-major, d rows of `ld` numbers, a multiple of
+    // `few`, as b.  The rows of out are `stride` apart, which may be less: the last one needs room for ld.
     int64_t few;
-    void (*products)(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out);
+    void (*products)(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out, int64_t stride);
     // The name of the class with the largest of these scores, the first of equals, for a multiple of `tile` rows; says
     // whether the largest are finite.  b is minus infinity for classes that there are not.
     int64_t tile;

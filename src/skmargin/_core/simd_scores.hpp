@@ -21,25 +21,26 @@ SKMARGIN_INLINE void scores_of(const T* X, int64_t d, const T* W, int64_t ld, co
 }
 
 template <int Bytes, class T>
-void products_of(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
+void products_of(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out, int64_t stride) {
     int64_t i = 0;
     for (; i + tile<T> <= rows; i += tile<T>) {
         Vec<T, Bytes> f[tile<T>];
         scores_of<tile<T>>(X + i * d, d, W, ld, b, f);
-        for (int r = 0; r < tile<T>; ++r) f[r].store(out + (i + r) * ld);
+        for (int r = 0; r < tile<T>; ++r) f[r].store(out + (i + r) * stride);
     }
     for (; i < rows; ++i) {
         Vec<T, Bytes> f;
         scores_of<1>(X + i * d, d, W, ld, b, &f);
-        f.store(out + i * ld);
+        f.store(out + i * stride);
     }
 }
 
+// The last classes first: what they write too much into the next row is written again.
 template <class T>
-void products(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out) {
-    int64_t l = 0;
-    for (; l + lanes<T> <= ld; l += lanes<T>) products_of<bytes>(X, rows, d, W + l, ld, b + l, out + l);
-    if (l < ld) products_of<narrow>(X, rows, d, W + l, ld, b + l, out + l);
+void products(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out, int64_t stride) {
+    int64_t l = ld / lanes<T> * lanes<T>;
+    if (l < ld) products_of<narrow>(X, rows, d, W + l, ld, b + l, out + l, stride);
+    for (l -= lanes<T>; l >= 0; l -= lanes<T>) products_of<bytes>(X, rows, d, W + l, ld, b + l, out + l, stride);
 }
 
 // N rows of N numbers are folded into one with a number a row: each step brings neighbours in two rows together, of
