@@ -1,4 +1,4 @@
-// Scores of many rows at once, and which class has the largest (Simd::products, Simd::labels); a part of simd.cpp.
+// Scores of many rows at once, and which class has the largest (products, labels, single of Simd); a part of simd.cpp.
 #pragma once
 #include <limits>
 
@@ -7,7 +7,7 @@
 namespace skm {
 namespace {
 
-// Rows in a tile, each with an accumulator of its own, so that the latency is hidden; enough for `transpose`.
+// Rows in a tile, each with an accumulator of its own, so that the latency is hidden; enough for `fold`.
 template <class T> constexpr int tile = lanes<T> > 8 ? lanes<T> : 8;
 
 // One vector of classes for each of R rows.
@@ -54,7 +54,7 @@ SKMARGIN_INLINE void fold(Row* a, Meet meet) {
     if constexpr (2 * S < N) fold<N, 2 * S>(a, meet);
 }
 
-// A single vector of class: its features lie along the vectors, and the rows of a tile are summed up together.
+// A single score: the features lie along the vectors, and those of a tile are summed up together.
 template <class T>
 void single(const T* X, int64_t rows, int64_t d, const T* w, T b, T* out) {
     constexpr int L = lanes<T>;
