@@ -50,7 +50,7 @@ def test_classes_models_and_parts_on_one_axis():
     )
     assert second.ax_ is first.ax_ and len(second.artists_) == 3
     labels = [text.get_text() for text in second.ax_.get_legend().get_texts()]
-    assert labels[0] == "train" and labels[1] == "test: $x$"
+    assert labels[0] == "train" and labels[1] == r"test: \$x\$"
     assert first.artists_[0].get_color() == "k"
     second.figure_.canvas.draw()
 
@@ -81,6 +81,23 @@ def test_pairwise_gaps_for_a_classifier_without_vectors():
     display = PairwiseMarginDisplay.from_predictions(y, model.decision_function(X))
     assert display.ax_.get_ylabel() == "True class"
     assert (display.pairwise[~np.eye(3, dtype=bool)] > 0).all()
+
+
+def test_names_are_shown_as_they_are():
+    labels, scores = np.array(["_a", "$b^$", "_a"]), [-1.0, 2.0, -3.0]
+    for kind in ("cumulative", "histogram"):
+        display = MarginDistributionDisplay.from_predictions(labels, scores, per_class=True, kind=kind)
+        assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == [r"\$b^\$", " _a"]
+        display.figure_.canvas.draw()
+        unnamed = MarginDistributionDisplay.from_predictions(labels, scores, kind=kind)
+        assert unnamed.ax_.get_legend() is None
+
+
+@pytest.mark.parametrize("margin", [[2.0, 2.0], [1.0, 1.0 + 1e-15], [1e20, 1e20], [-1e300, 1e300], [0.0]])
+def test_histograms_of_margins_that_hardly_differ(margin):
+    values, edges, _ = MarginDistributionDisplay(np.array(margin)).plot(kind="histogram").artists_[0].get_data()
+    assert (np.diff(edges) > 0).all()
+    assert_allclose((values * np.diff(edges)).sum(), 1)
 
 
 def test_refusals():

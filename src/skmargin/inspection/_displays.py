@@ -14,6 +14,23 @@ from ._pairwise import pairwise_margins, pairwise_score_gaps
 Kind = Literal["cumulative", "histogram"]
 
 
+def _plain(label: Any) -> Any:
+    """A name as matplotlib shows it unchanged: a dollar sign opens mathematics there, an underscore hides a legend."""
+    if label is None:
+        return None
+    text = str(label).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def _bin_edges(margin: np.ndarray, bins: int) -> np.ndarray:
+    """Edges of equal bins over the margins; margins that differ by rounding only lie in the middle of one unit."""
+    low, high = margin.min(), margin.max()
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        half = max(0.5, 1e-6 * abs(low))
+        low, high = low - half, high + half
+    return np.histogram_bin_edges(margin, bins=bins, range=(low, high))
+
+
 class MarginDistributionDisplay:
     """Distribution of the margins of samples, as a cumulative curve or a histogram.
 
@@ -104,10 +121,10 @@ class MarginDistributionDisplay:
         margin = np.asarray(self.margins, dtype=np.float64)
         if not np.isfinite(margin).all():
             raise ValueError("The margins contain NaN or infinity: the scores must be finite numbers.")
-        edges = np.histogram_bin_edges(margin, bins=bins)
+        edges = _bin_edges(margin, bins)
         self.artists_: list[Any] = []
         for label, part in self._parts(margin, name, per_class):
-            style = {"label": label, **line_kw}
+            style = {"label": _plain(label), **line_kw}
             if kind == "cumulative":
                 values = np.sort(part)
                 heights = np.arange(1, len(values) + 1) / len(values)
@@ -118,9 +135,7 @@ class MarginDistributionDisplay:
         if fresh:
             ax.axvline(0, color="0.6", linewidth=1, linestyle=":", zorder=0)
         ax.set(xlabel="Margin", ylabel="Fraction of samples" if kind == "cumulative" else "Density")
-        if any(
-            label is not None for label in (line.get_label() for line in self.artists_) if not label.startswith("_")
-        ):
+        if ax.get_legend_handles_labels()[0]:
             ax.legend()
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -319,9 +334,11 @@ class PairwiseMarginDisplay:
                 )
         if colorbar:
             ax.figure.colorbar(self.im_, ax=ax, label=self.quantity)
-        names = [str(label).replace("$", r"\$") for label in labels]  # a dollar sign is text, not mathematics
+        names = [_plain(label) for label in labels]
         ax.set(xticks=range(k), yticks=range(k), xlabel="Class", ylabel="Class")
-        ax.set_xticklabels(names, rotation=45 if k > 8 or max(map(len, names)) > 6 else 0, ha="center")
+        slanted = k > 8 or max(map(len, names)) > 6
+        how: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
+        ax.set_xticklabels(names, **how)  # a slanted name ends at its tick
         ax.set_yticklabels(names)
         self.ax_, self.figure_ = ax, ax.figure
         return self
