@@ -100,6 +100,22 @@ def test_errors_name_the_parameter():
     assert "p=4" in repr(M3Loss(4))
 
 
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_scores_of_other_shapes_are_refused_instead_of_broadcast(loss):
+    W = torch.zeros(3, 2)
+    for scores, target in (((4, 5), (4,)), ((4, 3, 2), (4, 2)), ((4, 3), (4, 1)), ((4, 3), (2,)), ((3,), ())):
+        with pytest.raises(ValueError, match=r"Expected scores \(n, 3\)"):
+            M3Loss(loss=loss)(torch.zeros(scores), torch.zeros(target, dtype=torch.long), W)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_large_scores_have_finite_losses(loss):
+    scores = torch.tensor([[1e25, -1e25, 0.0]], requires_grad=True)  # whose squares are not
+    value = M3Loss(loss=loss)(scores, torch.tensor([1]), torch.zeros(3, 2))
+    value.backward()
+    assert value.item() >= 1.99e25 and torch.isfinite(value) and torch.isfinite(scores.grad).all()
+
+
 def test_the_library_does_not_import_torch():
     code = "import sys, skmargin, skmargin.estimators._m3; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

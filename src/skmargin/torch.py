@@ -109,12 +109,18 @@ class M3Loss(nn.Module):
 
     def forward(self, scores: Tensor, target: Tensor, layer: nn.Linear | Tensor) -> Tensor:
         """Value for the scores (n, k) of a batch, its class indices (n,), and the layer that made the scores."""
+        classes = len(layer.weight if isinstance(layer, nn.Linear) else layer)
+        if scores.ndim != 2 or target.shape != scores.shape[:1] or scores.shape[1] != classes:  # would be broadcast
+            raise ValueError(
+                f"Expected scores (n, {classes}) of a layer for {classes} classes and one class index a row, "
+                f"got scores of shape {tuple(scores.shape)} and a target of shape {tuple(target.shape)}."
+            )
         scores = _at_least_single(scores)
         if self.loss == "log_loss":
             value = nn.functional.cross_entropy(scores, target)
         else:
             t = 1 - scores.gather(1, target[:, None]) + scores
-            g = (t + torch.sqrt(t * t + self.delta**2)) / 2
+            g = (t + torch.hypot(t, t.new_tensor(self.delta))) / 2
             others = torch.ones_like(g).scatter(1, target[:, None], 0.0)
             value = (others * g).sum() / len(scores)
         return value + self.penalty(layer) / (self.n_samples or len(scores))
