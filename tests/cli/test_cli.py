@@ -236,6 +236,19 @@ def test_libsvm_files_stay_sparse_and_may_lack_features_and_classes(tmp_path):
     assert run("predict", model, part, "--out", out, code=1).stderr.startswith("skmargin: ")
 
 
+def test_a_report_knows_labels_by_their_text(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    kinds = np.array(["1", "2", "other"])[y]
+    whole = write_csv(tmp_path / "whole.csv", X, kinds, "abcd")
+    part = write_csv(tmp_path / "part.csv", X[:100], kinds[:100], "abcd")  # only whole numbers: read as such
+    model, page = tmp_path / "m.skm", tmp_path / "r.html"
+    run("fit", whole, "--target", "kind", "--model", "crammer-singer", "--out", model, "--cv", 2)
+    run("report", model, part, "--target", "kind", "--out", page)
+    data = json_of(page)
+    assert data["dataset"]["classes"] == ["1", "2", "other"] and data["dataset"]["class_counts"] == [50, 50, 0]
+    assert data["models"][0]["test_score"] > 0.9
+
+
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [

@@ -140,5 +140,5 @@ def test_the_words_follow_the_numbers():
     assert words[0].startswith("best is first: 91.3 % of new samples right")
     assert "no clear difference from equal (p >= 0.05)" in words[1]
     assert words[2] == "Choose best for accuracy, or equal, which of these is the fastest to fit."
-    assert words[3] == "The other 1 model is clearly worse (p < 0.05)."
+    assert words[3] == "The other model is clearly worse (p < 0.05)."
     assert advise([best]) == ["Choose best: 91.3 % of new samples right (± 1.5 over 3 folds)."]

@@ -231,11 +231,15 @@ def report(
     with _complaints():
         _check_writable(out)
         estimator, loaded = _model_and_data(model, data, target, labelled=True)
-        unknown = sorted(set(map(str, np.unique(np.asarray(loaded.y)))) - set(map(str, estimator.classes_)))
+        named = {str(label): i for i, label in enumerate(estimator.classes_)}
+        labels, codes = np.unique(np.asarray(loaded.y), return_inverse=True)
+        unknown = sorted(set(map(str, labels)) - set(named))
         if unknown:
             raise DataError(f"{data}: the model {model} does not know the class {unknown[0]!r}.")
+        # Labels that are all whole numbers are read as such, though the model may have met them among words.
+        loaded = replace(loaded, y=estimator.classes_[[named[str(label)] for label in labels]][codes])
         summary = summarize_dataset(loaded.name, loaded.X, loaded.y, loaded.feature_names)
-        known = dict.fromkeys(map(str, estimator.classes_), 0)  # the data may lack some of them
+        known = dict.fromkeys(named, 0)  # the data may lack some of them
         known |= dict(zip(summary.classes, summary.class_counts, strict=True))
         summary.classes, summary.class_counts = list(known), list(known.values())
         name = str(_metadata(model).get("model", model.stem))

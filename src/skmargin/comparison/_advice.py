@@ -53,5 +53,5 @@ def advise(ranked: Sequence[ModelResult]) -> list[str]:
         words.append(f"Choose {best.name} for accuracy, or {fastest.name}, which of these is the fastest to fit.")
     worse = len(ranked) - len(group)
     if worse:
-        words.append(f"The other {worse} {'model is' if worse == 1 else 'models are'} clearly worse (p < {LEVEL}).")
+        words.append(f"The other {'model is' if worse == 1 else f'{worse} models are'} clearly worse (p < {LEVEL}).")
     return words
