@@ -1,5 +1,8 @@
 """MultiMarginSVC and SemiSupervisedMarginSVC against cvxpy, against each other and against what the paper says."""
 
+import itertools
+import time
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import MultiMarginSVC, SemiSupervisedMarginSVC, WestonWatkinsSVC
-from skmargin.solvers.semi_supervised import balanced_labels, label_losses, likely_shares, whole_counts
+from skmargin.solvers.semi_supervised import balanced_labels, cheapest_labels, label_losses, likely_shares, whole_counts
 
 
 @parametrize_with_checks(
@@ -255,6 +258,43 @@ def test_best_labels():
     assert cost[0] <= cost[1] and cost[1] <= cost[2] * 1.02
     wide = balanced_labels(losses, np.ones(300), np.zeros(4), np.ones(4))
     assert np.array_equal(wide, losses.argmin(axis=1))
+
+
+def test_balanced_labels_are_the_cheapest_within_the_bounds():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        n, k = rng.integers(1, 7), rng.integers(2, 4)
+        losses = label_losses(rng.normal(size=(n, k))[rng.integers(0, n, n)] * rng.choice([0.1, 1, 10]))  # some equal
+        labels = np.array(list(itertools.product(range(k), repeat=n)))
+        counts = (labels[:, :, None] == np.arange(k)).sum(axis=1)
+        low = counts[rng.integers(len(counts))] - rng.integers(0, 2, k)
+        high = np.maximum(low, 0) + rng.integers(1, 3, k)
+        found = cheapest_labels(losses, np.maximum(low, 0), high)
+        allowed = ((counts >= low) & (counts <= high)).all(axis=1)
+        assert (low <= np.bincount(found, minlength=k)).all() and (np.bincount(found, minlength=k) <= high).all()
+        best = losses[np.arange(n), labels[allowed]].sum(axis=1).min()
+        assert losses[np.arange(n), found].sum() == pytest.approx(best)
+
+
+def test_balanced_labels_take_no_time():
+    rng = np.random.default_rng(0)
+    losses, shares = (
+        label_losses(0.01 * rng.normal(size=(2000, 10)) + 0.1 * rng.normal(size=10)),
+        rng.dirichlet(np.ones(10)),
+    )
+    start = time.perf_counter()
+    labels = balanced_labels(losses, np.ones(2000), shares, shares)
+    assert time.perf_counter() - start < 2  # an assignment problem took four, which no interrupt could end
+    assert np.array_equal(np.bincount(labels, minlength=10), whole_counts(shares, 2000))
+
+
+@pytest.mark.parametrize("n", [200, 3000])
+def test_rows_that_are_equal_are_parted(n):
+    losses = np.tile(label_losses(np.array([[2.0, 0.5, 0.0]])), (n, 1))
+    mass = np.where(np.arange(n) % 2, 1.0, 2.0)
+    shares = np.array([0.5, 0.3, 0.2])
+    labels = balanced_labels(losses, mass, shares, shares)
+    np.testing.assert_allclose(np.bincount(labels, mass) / mass.sum(), shares, atol=0.015)
 
 
 def test_unlabelled_rows_help_with_few_labels():

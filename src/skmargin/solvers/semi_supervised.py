@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from .dual_blocks import DualState
 from .multi_margin import solve_multi_margin
@@ -30,7 +30,8 @@ from .progress import part, tell
 
 STAGES = (0.01, 0.1, 1.0)
 ROUNDS = 20  # of one stage, at most
-ASSIGNMENT_ROWS = 2000  # up to here the balanced labels are the exact optimum
+EXACT_ROWS = 2000  # up to here, and up to so many rows times squared classes, balanced labels are the optimum
+EXACT_WORK = 2 * 10**8
 SWEEPS = 100
 UNBALANCED = 0.01  # share of the rows that may be in excess in a class, where prices balance
 
@@ -77,29 +78,25 @@ def likely_shares(labeled: np.ndarray, unlabeled: float) -> tuple[np.ndarray, np
 def balanced_labels(losses: np.ndarray, mass: np.ndarray, least: np.ndarray, most: np.ndarray) -> np.ndarray:
     """Labels of small total loss for which the mass of each class lies between two shares of all mass.
 
-    Up to ``ASSIGNMENT_ROWS`` rows of equal mass: an assignment problem, solved exactly.  Else prices: every row takes
-    the class of least loss plus price, and the price of one class after the other is set so that it keeps its bounds.
+    The optimum for few rows of equal mass.  Else prices: every row takes the class of least loss plus price, and the
+    price of one class after the other is set so that it keeps its bounds, up to `UNBALANCED` or one row.  Prices cannot
+    part rows of equal losses: single rows move in the end.
     """
     n, k = losses.shape
-    labels: np.ndarray = losses.argmin(axis=1)
-    if n <= ASSIGNMENT_ROWS and (mass == mass[0]).all():
+    if n <= EXACT_ROWS and n * k**2 <= EXACT_WORK and (mass == mass[0]).all():
         low, high = np.floor(n * least).astype(np.intp), np.ceil(n * most).astype(np.intp)
         if np.array_equal(least, most):
             low = high = whole_counts(least, n)
-        counts = np.bincount(labels, minlength=k)
-        if (low <= counts).all() and (counts <= high).all():
-            return labels
-        must, may = np.repeat(np.arange(k), low), np.repeat(np.arange(k), high - low)
-        _, columns = linear_sum_assignment(np.c_[losses[:, must] - losses.max(), losses[:, may]])
-        slots: np.ndarray = np.r_[must, may]
-        return slots[columns]
+        return cheapest_labels(losses, low, high)
+    labels: np.ndarray = losses.argmin(axis=1)
     low, high = mass.sum() * least, mass.sum() * most
+    slack = max(UNBALANCED * mass.sum(), mass.max())  # no move of one row can break a bound by more
     price = np.zeros(k)
     for _ in range(SWEEPS):
         now = np.bincount(labels, mass, k)
         excess = np.maximum(now - high, low - now)
-        if excess.max() <= UNBALANCED * mass.sum():
-            break
+        if excess.max() <= slack:
+            return labels
         l = int(excess.argmax())
         others = losses + price
         others[:, l] = np.inf
@@ -108,6 +105,77 @@ def balanced_labels(losses: np.ndarray, mass: np.ndarray, least: np.ndarray, mos
         taken = int(np.searchsorted(np.cumsum(mass[order]), high[l] if now[l] > high[l] else low[l]))
         price[l] = 0.5 * (bid[order[max(taken - 1, 0)]] + bid[order[min(taken, n - 1)]])
         labels = (losses + price).argmin(axis=1)
+    moves = Moves(losses, labels)
+    for _ in range(n * k):  # a row may pass through all classes
+        now = np.bincount(labels, mass, k)
+        full, lacking = now > high + slack, now < low - slack
+        allowed = full[:, None] & (now < high) | (now > low)[:, None] & lacking
+        if not allowed.any():
+            break
+        moves.make([np.unravel_index(np.where(allowed, moves.cost, np.inf).argmin(), (k, k))])
+    return labels
+
+
+class Moves:
+    """The cheapest row to move from each class to each other one, while rows move."""
+
+    def __init__(self, losses: np.ndarray, labels: np.ndarray) -> None:
+        k = losses.shape[1]
+        self.losses, self.labels = losses, labels
+        self.cost, self.row = np.full((k, k), np.inf), np.zeros((k, k), dtype=np.intp)
+        for a in range(k):
+            self._look(a)
+
+    def _look(self, a: int) -> None:
+        rows = np.flatnonzero(self.labels == a)
+        self.cost[a] = np.inf
+        if len(rows):
+            extra = self.losses[rows] - self.losses[rows, a][:, None]
+            self.row[a] = rows[extra.argmin(axis=0)]
+            self.cost[a] = extra.min(axis=0)
+            self.cost[a, a] = np.inf
+
+    def make(self, pairs: list[Any]) -> None:
+        """Move one row for each pair of classes, from the first to the second."""
+        for a, b in pairs:
+            self.labels[self.row[a, b]] = b
+        for a in {a for pair in pairs for a in pair}:
+            self._look(a)
+
+
+def cheapest_labels(losses: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Labels of least total loss with between ``low`` and ``high`` rows in each class.
+
+    A flow of least cost by shortest paths.  Its nodes are the k classes and one reservoir, which takes the rows that a
+    class has above ``low``, at most ``high - low``, and needs as many as all ``low`` leave.  From the labels of least
+    loss, the cheapest for the counts that they have, a path leads from a node that holds too much to one that lacks
+    something, and one row moves from each class on it to the next.
+    """
+    n, k = losses.shape
+    labels: np.ndarray = losses.argmin(axis=1)
+    moves, step = Moves(losses, labels), np.full((k + 1, k + 1), np.inf)
+    tiny = 1e-12 * np.abs(losses).max()  # a way is shorter where it is so by more than rounding
+    for _ in range(n):
+        now = np.bincount(labels, minlength=k)
+        above = np.clip(now - low, 0, high - low)  # what the reservoir has of each class
+        held = np.r_[now - low - above, above.sum() - (n - low.sum())]
+        if not held.any():
+            break
+        step[:k, :k] = moves.cost
+        step[:k, k], step[k, :k] = np.where(above < high - low, 0, np.inf), np.where(above > 0, 0, np.inf)
+        cost, source = np.where(held > 0, 0.0, np.inf), np.full(k + 1, -1)
+        for _ in range(k + 1):
+            ways = cost[:, None] + step
+            via = ways.argmin(axis=0)
+            way = ways[via, np.arange(k + 1)]
+            shorter = way < cost - tiny
+            if not shorter.any():
+                break
+            cost[shorter], source[shorter] = way[shorter], via[shorter]
+        path = [int(np.where(held < 0, cost, np.inf).argmin())]
+        while source[path[-1]] >= 0:
+            path.append(int(source[path[-1]]))
+        moves.make([(a, b) for b, a in pairwise(path) if max(a, b) < k])
     return labels
 
 
