@@ -44,3 +44,15 @@ def test_pipes_stay_pipes(tmp_path):
     reader.join(10)
     assert read == [b"text"]
     assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no names for open files there")
+def test_a_pipe_without_a_place_is_written_to():
+    ours, theirs = os.pipe()
+    try:
+        with atomic_write(f"/dev/fd/{theirs}") as file:  # as /dev/stdout in a pipeline
+            file.write(b"text")
+        assert os.read(ours, 10) == b"text"
+    finally:
+        os.close(ours)
+        os.close(theirs)

@@ -25,11 +25,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     file : binary file
         To write to.
     """
-    path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file():
+    path = Path(path)
+    if path.exists() and not path.is_file():  # before links are followed: that of a pipe (/dev/stdout) names no place
         with open(path, "wb") as file:
             yield file
         return
+    path = Path(os.path.realpath(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
