@@ -88,7 +88,13 @@ def test_corrected_test_by_hand():
     t = plain.statistic * np.sqrt((1 / 5) / (1 / 5 + 1 / 4))
     assert_allclose(corrected_paired_ttest(a, b), 2 * stats.t.sf(t, 4))
     assert_allclose(corrected_paired_ttest(a, b, test_fraction=0.0), plain.pvalue)
-    assert corrected_paired_ttest(a, a) == 1.0
+    assert corrected_paired_ttest(a, a) == corrected_paired_ttest(a, a, n_test=30) == 1.0
+    assert_allclose(corrected_paired_ttest(a, b, n_test=10**6), corrected_paired_ttest(a, b))
+    one_more, few = [16 / 30, 18 / 30], [15 / 30, 17 / 30]  # one sample in each fold: no scatter, and no proof
+    assert corrected_paired_ttest(one_more, few, n_test=30) > 0.5
+    assert corrected_paired_ttest([0.9] * 5, [0.5] * 5, n_test=100) < 1e-3
+    p = corrected_paired_ttest([1.0] * 5, [0.0] * 5, n_test=10)
+    assert p == 0
     with pytest.raises(ValueError, match="at least two folds"):
         corrected_paired_ttest([1], [1])
 

@@ -124,7 +124,7 @@ class Comparison:
                 result.fit_time = float(np.mean([fold.fit_time for fold in folds]))
                 result.predict_time = float(np.mean([fold.predict_time for fold in folds]))
                 found.append(result)
-        return rank_models(found) if found else []
+        return rank_models(found, n_test=min(len(test) for _, test in self.splits)) if found else []
 
     def results(self, command: str, versions: dict[str, str], created: str) -> Results:
         """The content of the report."""

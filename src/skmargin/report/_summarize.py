@@ -150,7 +150,9 @@ def summarize_model(
     return result
 
 
-def rank_models(models: Sequence[ModelResult], test_fraction: float | None = None) -> list[ModelResult]:
+def rank_models(
+    models: Sequence[ModelResult], test_fraction: float | None = None, n_test: int | None = None
+) -> list[ModelResult]:
     """Order models by their mean accuracy over folds (or their test accuracy), and compare each with the best.
 
     Parameters
@@ -159,6 +161,8 @@ def rank_models(models: Sequence[ModelResult], test_fraction: float | None = Non
         With the same folds in the same order.
     test_fraction : float, default=None
         Size of a test fold over the size of its training part; None takes that of k-fold cross-validation, 1/(k-1).
+    n_test : int, default=None
+        Number of samples of a test fold, where the scores are accuracies (see `corrected_paired_ttest`).
 
     Returns
     -------
@@ -171,12 +175,16 @@ def rank_models(models: Sequence[ModelResult], test_fraction: float | None = Non
     best = ranked[0].fold_scores
     for model in ranked[1:]:
         if len(best) >= 2 and len(model.fold_scores) == len(best):
-            model.p_value = corrected_paired_ttest(best, model.fold_scores, test_fraction)
+            model.p_value = corrected_paired_ttest(best, model.fold_scores, test_fraction, n_test)
     return ranked
 
 
-def corrected_paired_ttest(a: Any, b: Any, test_fraction: float | None = None) -> float:
+def corrected_paired_ttest(a: Any, b: Any, test_fraction: float | None = None, n_test: int | None = None) -> float:
     """Two-sided p-value of equal accuracy over the same folds, for training sets that overlap (Nadeau & Bengio 2003).
+
+    Small folds often show the same difference, one sample say, and then no scatter at all.  But two models that differ
+    by d in accuracy disagree on at least a share d of the samples, so that over folds of m samples the difference has a
+    variance of at least d (1 - d) / m: with ``n_test`` less is not believed.
 
     Parameters
     ----------
@@ -184,6 +192,8 @@ def corrected_paired_ttest(a: Any, b: Any, test_fraction: float | None = None) -
         Scores of the two models, fold by fold.
     test_fraction : float, default=None
         Number of test samples over number of training samples of a fold; None takes 1 / (n_folds - 1).
+    n_test : int, default=None
+        Number m of test samples of a fold, where the scores are accuracies; None believes the scatter of the scores.
 
     Returns
     -------
@@ -200,11 +210,15 @@ def corrected_paired_ttest(a: Any, b: Any, test_fraction: float | None = None) -
     n = len(difference)
     if n < 2:
         raise ValueError(f"The test needs at least two folds, got {n}.")
-    if np.ptp(difference) <= 1e-15:
-        return 1.0 if abs(difference[0]) <= 1e-15 else 0.0
+    size = abs(difference.mean())
+    variance = difference.var(ddof=1) if np.ptp(difference) > 1e-15 else 0.0
+    if n_test is not None:
+        variance = max(variance, size * (1 - size) / n_test)
+    if variance == 0:
+        return 1.0 if size <= 1e-15 else 0.0
     ratio = 1 / (n - 1) if test_fraction is None else test_fraction
-    t = difference.mean() / np.sqrt((1 / n + ratio) * difference.var(ddof=1))
-    return float(2 * stats.t.sf(abs(t), n - 1))
+    t = size / np.sqrt((1 / n + ratio) * variance)
+    return float(2 * stats.t.sf(t, n - 1))
 
 
 def _most_confused(confusion: np.ndarray) -> np.ndarray:
