@@ -82,6 +82,15 @@ def test_one_vs_one_machines_have_pair_widths_and_others_score_gaps():
     assert summarize_model("m", SVC().fit(X, y), X, y, DATA).pairwise_quantity.startswith("2 /")
 
 
+def test_a_matrix_of_some_classes_counts_all_samples():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(600, 3)), np.arange(600) % 60
+    model = RandomForestClassifier(3, random_state=0).fit(rows[:300], labels[:300])
+    m = summarize_model("m", model, rows[300:], labels[300:], summarize_dataset("d", rows, labels))
+    assert m.confusion_totals == [5] * 40
+    assert (np.sum(m.confusion, axis=1) < 5).any()  # some are taken for a class that is not shown
+
+
 def test_corrected_test_by_hand():
     a, b = np.array([0.9, 0.8, 0.85, 0.9, 0.95]), np.array([0.8, 0.8, 0.8, 0.85, 0.85])
     plain = stats.ttest_rel(a, b)

@@ -61,6 +61,7 @@ class ModelResult:
     margins: MarginHistogram | None = None
     matrix_classes: list[int] = field(default_factory=list)
     confusion: list[list[int]] | None = None
+    confusion_totals: list[int] = field(default_factory=list)  # test samples of each class, also those not shown
     pairwise: list[list[float | None]] | None = None
     pairwise_quantity: str = ""
     hardest: list[HardSample] = field(default_factory=list)

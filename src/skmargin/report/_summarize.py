@@ -118,6 +118,7 @@ def summarize_model(
     chosen = _most_confused(confusion)
     result.matrix_classes = place[chosen].tolist()
     result.confusion = confusion[np.ix_(chosen, chosen)].tolist()
+    result.confusion_totals = confusion.sum(axis=1)[chosen].tolist()
     if not hasattr(estimator, "decision_function"):
         return result
     scores = class_scores(estimator, X_test)

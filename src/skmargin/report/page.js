@@ -237,7 +237,7 @@
       const m = models[state.model], names = m.matrix_classes.map((c) => dataset.classes[c]);
       const some = names.length < dataset.classes.length ? ` The ${names.length} of ${dataset.classes.length} classes with most errors.` : "";
       if (m.confusion) {
-        const note = h("p", { class: "note" }), sums = m.confusion.map((r) => Math.max(1, r.reduce((s, v) => s + v, 0)));
+        const note = h("p", { class: "note" }), sums = m.confusion.map((r, i) => Math.max(1, m.confusion_totals[i] || r.reduce((s, v) => s + v, 0)));
         const worst = Math.max(0.02, ...m.confusion.flatMap((r, i) => r.map((v, j) => (i === j ? 0 : v / sums[i]))));
         note.textContent = "Errors are red, the stronger the larger their share of the row.";
         fill(boxes[0], h("h2", {}, "Confusion matrix"), h("p", { class: "lead" }, "Rows: true class. Columns: prediction of ", name(m.name), m.fold_scores.length ? " on the test samples of the first fold." : ".", some),
