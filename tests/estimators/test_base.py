@@ -139,3 +139,9 @@ def test_numbers_too_large_for_float32_are_refused():
     X[3, 2] = 1e25
     with pytest.raises(ValueError, match=r"number of size 1.0e\+25"):
         CrammerSingerSVC().fit(X.astype(np.float32), y)
+
+
+def test_strings_of_numpy_are_strings():
+    X, y = load_iris(return_X_y=True)
+    names = np.array([np.str_("a"), "b", np.str_("c")], dtype=object)[y]
+    assert set(CrammerSingerSVC().fit(X, names).predict(X)) == {"a", "b", "c"}

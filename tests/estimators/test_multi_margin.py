@@ -229,8 +229,14 @@ def test_semi_supervised_labels():
         SemiSupervisedMarginSVC().fit(X, np.full(len(y), -1))
     with pytest.raises(ValueError, match=r"balance must be True, False or one .* for each of the 3 classes"):
         SemiSupervisedMarginSVC(balance=[0.5, 0.5]).fit(X, partly)
+    with pytest.raises(ValueError, match=r"balance must be True, False or one .* for each of the 3 classes"):
+        SemiSupervisedMarginSVC(balance=["a", "b", "c"]).fit(X, partly)
     with pytest.raises(ValueError, match="'C_unlabeled' parameter"):
         SemiSupervisedMarginSVC(C_unlabeled=-1).fit(X, partly)
+    with pytest.raises(ValueError, match="y holds the text '-1'"):  # of which NumPy makes strings
+        SemiSupervisedMarginSVC().fit(X, names.tolist())
+    with pytest.raises(ValueError, match="beyond double precision"):
+        SemiSupervisedMarginSVC(C=1e200).fit(X, partly)
 
 
 def test_best_labels():

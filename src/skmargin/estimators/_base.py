@@ -260,7 +260,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
 def check_labels(y: np.ndarray) -> None:
     """Refuse targets that are no classes, and labels that have no order among each other."""
-    types = {type(label).__name__ for label in y} if y.dtype == object else set()
+    types = {"str" if isinstance(label, str) else type(label).__name__ for label in y} if y.dtype == object else set()
     if len(types) > 1:
         raise ValueError(f"y mixes labels of the types {', '.join(sorted(types))}; give all of them one type.")
     if types - {"str"}:

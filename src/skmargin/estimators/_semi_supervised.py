@@ -162,6 +162,10 @@ class SemiSupervisedMarginSVC(LinearScores):
         if sparse.issparse(X):
             X = canonical_csr(X)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if y.dtype.kind == "U" and (y == "-1").any():  # as NumPy makes it of a list of strings and -1
+            raise ValueError(
+                "y holds the text '-1'; for unlabelled rows give an array of type object with the number -1."
+            )
         free = unlabeled_rows(y)
         given = np.flatnonzero(~free)
         if len(given) == 0:
@@ -212,7 +216,10 @@ class SemiSupervisedMarginSVC(LinearScores):
             return None
         if given:
             return likely_shares(labeled, unlabeled)
-        shares = np.asarray(self.balance, dtype=np.float64)
+        try:
+            shares = np.asarray(self.balance, dtype=np.float64)
+        except (TypeError, ValueError):
+            shares = np.array(np.nan)
         if shares.shape != labeled.shape or not (np.isfinite(shares) & (shares >= 0)).all() or shares.sum() == 0:
             raise ValueError(
                 f"balance must be True, False or one non-negative share for each of the {len(labeled)} classes, "

@@ -216,10 +216,13 @@ def solve_semi_supervised(
 
     def solve(rows: Any, labels: np.ndarray, weights: np.ndarray, state: DualState | None) -> DualState:
         with part(0, 0):
-            return solve_multi_margin(
+            found = solve_multi_margin(
                 rows, labels, weights, n_classes,
                 fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
             )  # fmt: skip
+        if not np.isfinite(found.objective):
+            raise ValueError("The machine met numbers beyond double precision; scale the features or C.")
+        return found
 
     free = y < 0
     labeled, unlabeled = np.flatnonzero(~free), np.flatnonzero(free)
