@@ -36,7 +36,8 @@ class MultiMarginSVC(DualMachine):
     solver : {"dual", "svrg"}, default="dual"
         "dual" is exact and certified.  "svrg" is the stochastic gradient method with variance reduction of the paper,
         for linear machines: it has no certificate (``dual_gap_`` is None), stops when an epoch gains less than ``tol``
-        at its smallest step, and publishes ``trajectory_``.
+        at its smallest step, and publishes ``trajectory_``.  With a large C, or features that are not scaled, that may
+        be far above the optimum.
     {parameters}
 
     Attributes
