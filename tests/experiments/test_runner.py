@@ -7,6 +7,7 @@ from sklearn.svm import SVC
 
 from skmargin import CrammerSingerSVC
 from skmargin.comparison import Model
+from skmargin.datasets import DataError
 from skmargin.experiments import Experiment, Protocol, Row, Source, pending, read_results, run
 from skmargin.experiments import _measures as measures
 from skmargin.experiments._runner import COLUMNS, compute
@@ -69,6 +70,15 @@ def test_interrupted_write_is_mended(tmp_path):
     assert len(read_results(path)) < 2
     assert do(tiny, path)
     assert sorted(set(numbers(path))) == whole
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"\xff\xfe\x00text", b"experiment,run\nxu,full\n"])
+def test_a_file_of_somebody_else_is_not_continued(tmp_path, content):
+    path = tmp_path / "results.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="is no file of results"):
+        pending(experiment(CS).tasks(), path)
+    assert path.read_bytes() == content
 
 
 def test_failure_and_time_limit_are_reported_and_cost_nobody_else(tmp_path):

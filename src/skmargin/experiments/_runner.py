@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 import skmargin
 
+from ..datasets import DataError
 from ._data import divide, is_here, load
 from ._spec import Source, Task
 
@@ -45,8 +46,10 @@ def read_results(path: str | os.PathLike[str]) -> list[Result]:
     path = Path(path)
     if not path.exists():
         return []
-    whole = _whole(path.read_bytes()).decode()
-    return list(csv.DictReader(io.StringIO(whole, newline="")))
+    content, head = path.read_bytes(), ",".join(COLUMNS).encode() + b"\n"
+    if not content.startswith(head) and not head.startswith(content):  # it would be continued
+        raise DataError(f"{path}: is no file of results of experiments; name another folder, or move it away.")
+    return list(csv.DictReader(io.StringIO(_whole(content).decode(), newline="")))
 
 
 def pending(
