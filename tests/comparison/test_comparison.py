@@ -142,3 +142,11 @@ def test_the_words_follow_the_numbers():
     assert words[2] == "Choose best for accuracy, or equal, which of these is the fastest to fit."
     assert words[3] == "The other model is clearly worse (p < 0.05)."
     assert advise([best]) == ["Choose best: 91.3 % of new samples right (± 1.5 over 3 folds)."]
+    level = model("level", [0.93, 0.91, 0.90], 1.0)
+    assert (
+        advise(rank_models([best, level]))[2] == "Choose level: it is level with best, and of these the fastest to fit."
+    )
+    unknown = [model(name, best.fold_scores, None) for name in "ab"]
+    assert "fastest" not in " ".join(advise(rank_models(unknown)))
+    once = [model("a", [0.9], 1.0), model("b", [0.8], 1.0)]  # one fold: nothing to test
+    assert advise(rank_models(once)) == ["Choose a: 90.0 % of new samples right."]

@@ -35,20 +35,25 @@ def advise(ranked: Sequence[ModelResult]) -> list[str]:
     """
     best = ranked[0]
     right = f"{100 * np.mean(best.fold_scores):.1f} % of new samples right"
-    right += f" (± {100 * np.std(best.fold_scores, ddof=1):.1f} over {len(best.fold_scores)} folds)"
+    if len(best.fold_scores) > 1:
+        right += f" (± {100 * np.std(best.fold_scores, ddof=1):.1f} over {len(best.fold_scores)} folds)"
     equal = [model for model in ranked[1:] if model.p_value is not None and model.p_value >= LEVEL]
     if not equal:
         words = [f"Choose {best.name}: {right}."]
-        if len(ranked) > 1:
+        if len(ranked) > 1 and all(model.p_value is not None for model in ranked[1:]):
             words.append(f"It is clearly better than every other model (p < {LEVEL}).")
         return words
     words = [f"{best.name} is first: {right}."]
     names = ", ".join(model.name for model in equal[:4]) + (f" and {len(equal) - 4} more" if len(equal) > 4 else "")
     words.append(f"The folds show no clear difference from {names} (p >= {LEVEL}).")
     group = [best, *equal]
-    fastest = min(group, key=lambda model: model.fit_time or 0.0)
-    if fastest is best:
+    fastest = min(group, key=lambda model: np.inf if model.fit_time is None else model.fit_time)
+    if fastest.fit_time is None:
+        words.append(f"Choose {best.name}, or the simplest of these.")
+    elif fastest is best:
         words.append(f"Choose {best.name}: of these it is also the fastest to fit.")
+    elif np.mean(fastest.fold_scores) >= np.mean(best.fold_scores) - 1e-12:
+        words.append(f"Choose {fastest.name}: it is level with {best.name}, and of these the fastest to fit.")
     else:
         words.append(f"Choose {best.name} for accuracy, or {fastest.name}, which of these is the fastest to fit.")
     worse = len(ranked) - len(group)
