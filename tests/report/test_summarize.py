@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
@@ -10,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
+from skmargin import CrammerSingerSVC
 from skmargin.inspection import margins, pairwise_margins
 from skmargin.report import (
     ModelResult,
@@ -80,6 +82,24 @@ def test_one_vs_one_machines_have_pair_widths_and_others_score_gaps():
     model = GradientBoostingClassifier(n_estimators=2, random_state=0).fit(X, y)
     assert summarize_model("m", model, X, y, DATA).pairwise_quantity == "median score gap"
     assert summarize_model("m", SVC().fit(X, y), X, y, DATA).pairwise_quantity.startswith("2 /")
+
+
+def test_rows_and_labels_of_every_kind():
+    names = np.array(["a", "b", "c"])[y]
+    frame = pd.DataFrame(X, columns=list("uvwx"))
+    for rows, labels in (
+        (frame, pd.Series(names, index=range(7, 157), dtype="category")),
+        (X.tolist(), names.tolist()),
+        (sparse.coo_array(X), names),
+        (X, pd.Series(y, dtype="Int64")),
+    ):
+        model = CrammerSingerSVC(random_state=0).fit(rows, labels)
+        data = summarize_dataset("iris", rows, labels)
+        m = summarize_model("m", model, rows, labels, data, X_train=rows, y_train=labels)
+        assert data.feature_names == (list("uvwx") if rows is frame else None) and len(m.bounds) == 6
+        assert [v for _, v in m.hardest[0].values] == X[m.hardest[0].row].tolist()
+        render_report(Results("t", data, rank_models([m])))
+    assert rank_models([]) == []
 
 
 def test_a_matrix_of_some_classes_counts_all_samples():

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse, stats
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _get_feature_names, _num_features, _num_samples, column_or_1d
 
 from ..inspection import (
     class_scores,
@@ -39,14 +41,16 @@ def summarize_dataset(name: str, X: Any, y: Any, feature_names: Sequence[str] | 
     y : array-like of shape (n_samples,)
         The labels.
     feature_names : sequence of str, default=None
-        Names of the columns.  Names like ``pixel_0_7`` on a square number of columns say that the rows are pictures.
+        Names of the columns; None takes those of a data frame.  Names like ``pixel_0_7`` on a square number of columns
+        say that the rows are pictures.
 
     Returns
     -------
     summary : DatasetSummary
     """
-    classes, counts = np.unique(np.asarray(y), return_counts=True)
-    n, d = X.shape
+    classes, counts = np.unique(column_or_1d(y), return_counts=True)
+    n, d = _num_samples(X), _num_features(X)
+    feature_names = _get_feature_names(X) if feature_names is None else feature_names
     side = round(np.sqrt(d))
     pictures = feature_names is not None and side * side == d <= 1024 and all(map(_PIXEL.match, feature_names))
     names = None if feature_names is None else [str(name) for name in feature_names]
@@ -98,7 +102,7 @@ def summarize_model(
     result : ModelResult
     """
     predicted = estimator.predict(X_test)
-    y_test = np.asarray(y_test)
+    y_test = column_or_1d(y_test)
     result = ModelResult(
         name=name,
         params={key: _plain(value) for key, value in final_estimator(estimator).get_params(deep=False).items()},
@@ -173,7 +177,7 @@ def rank_models(
     ranked = sorted(
         models, key=lambda m: np.mean(m.fold_scores) if m.fold_scores else (m.test_score or 0.0), reverse=True
     )
-    best = ranked[0].fold_scores
+    best = ranked[0].fold_scores if ranked else []
     for model in ranked[1:]:
         if len(best) >= 2 and len(model.fold_scores) == len(best):
             model.p_value = corrected_paired_ttest(best, model.fold_scores, test_fraction, n_test)
@@ -252,7 +256,7 @@ def _histogram(parts: dict[str, tuple[np.ndarray, np.ndarray]], place: np.ndarra
 
 
 def _sample(i: int, rows: Any, X: Any, y: Any, predicted: Any, margin: Any, dataset: DatasetSummary) -> HardSample:
-    row = X[[i]]
+    row = _safe_indexing(X.tocsr() if sparse.issparse(X) else X, [int(i)])
     row = np.asarray(row.toarray() if sparse.issparse(row) else row, dtype=np.float64).ravel()
     sample = HardSample(int(rows[i]), str(y[i]), str(predicted[i]), float(margin[i]))
     if dataset.image_shape is not None:
