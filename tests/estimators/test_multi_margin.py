@@ -5,6 +5,7 @@ import time
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -217,6 +218,9 @@ def test_semi_supervised_labels():
     weight = np.ones(len(y))
     weight[[3, 77]] = 0
     removed = SemiSupervisedMarginSVC(random_state=0).fit(X, partly, sample_weight=weight)
+    frame = pd.DataFrame(X, columns=list("abcd"))  # its rows are predicted without a warning that they have no names
+    named = SemiSupervisedMarginSVC(random_state=0).fit(frame, partly, sample_weight=weight)
+    assert np.array_equal(named.transduction_, removed.transduction_)
     kept = weight > 0
     same = SemiSupervisedMarginSVC(random_state=0).fit(X[kept], partly[kept])
     assert np.array_equal(removed.coef_, same.coef_)

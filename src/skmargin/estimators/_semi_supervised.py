@@ -199,7 +199,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         self.transduction_[found] = self.classes_[state.labels[np.searchsorted(rows, found)]]
         lost = np.flatnonzero(self.labeled_iter_ < 0)
         if len(lost):
-            self.transduction_[lost] = self.predict(X[lost])
+            self.transduction_[lost] = self._labels(X[lost])  # rows that are checked, and have lost their names
         if machine.gap > self.tol:
             self._warn_not_converged(machine.gap)
         return self
