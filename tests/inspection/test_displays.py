@@ -76,6 +76,12 @@ def test_pairwise_map():
     assert named.text_ is None and named.figure_ is fig and len(fig.axes) == 1
 
 
+def test_names_of_many_classes_do_not_lie_over_one_another():
+    display = PairwiseMarginDisplay(np.ones((60, 60)), display_labels=[f"c{i}" for i in range(60)]).plot()
+    assert [t.get_text() for t in display.ax_.get_xticklabels()] == [f"c{i}" for i in range(0, 60, 2)]
+    assert list(display.ax_.get_yticks()) == list(range(0, 60, 2))
+
+
 def test_pairwise_gaps_for_a_classifier_without_vectors():
     model = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, y)
     display = PairwiseMarginDisplay.from_predictions(y, model.decision_function(X))

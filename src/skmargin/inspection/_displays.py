@@ -12,6 +12,7 @@ from ._margins import class_scores, margins_from_scores
 from ._pairwise import pairwise_margins, pairwise_score_gaps
 
 Kind = Literal["cumulative", "histogram"]
+MOST_NAMES = 30  # of classes along a side of the map
 
 
 def _plain(label: Any) -> Any:
@@ -320,7 +321,7 @@ class PairwiseMarginDisplay:
         ax = plt.subplots()[1] if ax is None else ax
         values = np.asarray(self.pairwise, dtype=np.float64)
         k = len(values)
-        labels = np.arange(k) if self.display_labels is None else self.display_labels
+        labels = range(k) if self.display_labels is None else list(self.display_labels)
         self.im_ = ax.imshow(np.ma.masked_invalid(values), interpolation="nearest", cmap=cmap, **(im_kw or {}))
         self.text_ = None
         if include_values or (include_values is None and k <= 12):
@@ -334,9 +335,10 @@ class PairwiseMarginDisplay:
                 )
         if colorbar:
             ax.figure.colorbar(self.im_, ax=ax, label=self.quantity)
-        names = [_plain(label) for label in labels]
-        ax.set(xticks=range(k), yticks=range(k), xlabel="Class", ylabel="Class")
-        slanted = k > 8 or max(map(len, names)) > 6
+        ticks = range(0, k, -(-k // MOST_NAMES))  # more names would lie over one another
+        names = [_plain(labels[i]) for i in ticks]
+        ax.set(xticks=ticks, yticks=ticks, xlabel="Class", ylabel="Class")
+        slanted = len(names) > 8 or max(map(len, names)) > 6
         how: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
         ax.set_xticklabels(names, **how)  # a slanted name ends at its tick
         ax.set_yticklabels(names)
