@@ -91,7 +91,8 @@ def margins_from_scores(scores: Any, y: Any, classes: Any, *, normalize: bool = 
     Returns
     -------
     margins : ndarray of shape (n_samples,)
-        ``score of the true class - best other score``: positive exactly where the prediction is right (zero is a tie).
+        ``score of the true class - best other score``: positive exactly where the true class has the largest score
+        (zero is a tie).
     """
     classes = np.asarray(classes)
     scores = score_columns(scores, len(classes))
@@ -126,7 +127,8 @@ def margins(estimator: Any, X: Any, y: Any, *, normalize: bool = False) -> np.nd
     Returns
     -------
     margins : ndarray of shape (n_samples,)
-        Positive where the prediction is right, negative where it is wrong.
+        Positive where the prediction is right, negative where it is wrong; of ``SVC``, which predicts by votes, for all
+        samples with ``break_ties=True`` only.
 
     Examples
     --------
@@ -152,7 +154,7 @@ class MarginStatistics:
     mean, variance, minimum : float
         Of the margins; the variance divides by ``n_samples``, as in the margin-distribution papers.
     error : float
-        Fraction of margins <= 0, i.e. of samples that are not classified correctly (a tie counts as wrong).
+        Fraction of margins <= 0, i.e. of samples whose class has not the largest score (a tie counts as wrong).
     quantiles : dict of float to float
         Level to value.
     per_class : dict of label to MarginStatistics
