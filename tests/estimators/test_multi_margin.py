@@ -298,7 +298,7 @@ def test_balanced_labels_take_no_time():
     assert np.array_equal(np.bincount(labels, minlength=10), whole_counts(shares, 2000))
 
 
-@pytest.mark.parametrize("n", [200, 3000])
+@pytest.mark.parametrize("n", [200, 3000, 100_000])
 def test_rows_that_are_equal_are_parted(n):
     losses = np.tile(label_losses(np.array([[2.0, 0.5, 0.0]])), (n, 1))
     mass = np.where(np.arange(n) % 2, 1.0, 2.0)

@@ -80,7 +80,7 @@ def balanced_labels(losses: np.ndarray, mass: np.ndarray, least: np.ndarray, mos
 
     The optimum for few rows of equal mass.  Else prices: every row takes the class of least loss plus price, and the
     price of one class after the other is set so that it keeps its bounds, up to `UNBALANCED` or one row.  Prices cannot
-    part rows of equal losses: single rows move in the end.
+    part rows of equal losses: these move from class to class in the end.
     """
     n, k = losses.shape
     if n <= EXACT_ROWS and n * k**2 <= EXACT_WORK and (mass == mass[0]).all():
@@ -112,7 +112,9 @@ def balanced_labels(losses: np.ndarray, mass: np.ndarray, least: np.ndarray, mos
         allowed = full[:, None] & (now < high) | (now > low)[:, None] & lacking
         if not allowed.any():
             break
-        moves.make([np.unravel_index(np.where(allowed, moves.cost, np.inf).argmin(), (k, k))])
+        a, b = np.unravel_index(np.where(allowed, moves.cost, np.inf).argmin(), (k, k))
+        room = min(high[b] - now[b], now[a] - low[a])  # that both have
+        moves.make_many(int(a), int(b), mass, min(room, max(now[a] - high[a], low[b] - now[b])))
     return labels
 
 
@@ -141,6 +143,17 @@ class Moves:
             self.labels[self.row[a, b]] = b
         for a in {a for pair in pairs for a in pair}:
             self._look(a)
+
+    def make_many(self, a: int, b: int, mass: np.ndarray, most: float) -> None:
+        """Move the cheapest rows from class a to b: up to this mass if they cost the same, else an eighth of it."""
+        rows = np.flatnonzero(self.labels == a)
+        extra = self.losses[rows, b] - self.losses[rows, a]
+        order = np.argsort(extra, kind="stable")
+        equal = int((extra <= extra.min() + 1e-12 * abs(extra.min())).sum())
+        eighth, all_of_it = np.searchsorted(np.cumsum(mass[rows[order]]), [most / 8, most], side="right")
+        self.labels[rows[order[: max(1, int(eighth), min(equal, int(all_of_it)))]]] = b
+        self._look(a)
+        self._look(b)
 
 
 def cheapest_labels(losses: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
