@@ -114,6 +114,7 @@ def test_sparse_rows_with_broken_indices_are_refused(container, kernel, name, pl
         ({}, 1e300, "sample_weight contains a number of size 1.0e"),
         ({"class_weight": {0: np.inf}}, 1.0, "class_weight contains a number of size inf"),
         ({"class_weight": {0: "heavy"}}, 1.0, "class_weight must be positive for every class, got {0: 'heavy'}"),
+        ({"class_weight": {"0": 2.0}}, 1.0, "class_weight={'0': 2.0} names none of the classes, which are .0, 1, 2."),
         ({"class_weight": {0: None}}, 1.0, "class_weight must be positive for every class, got {0: None}"),
     ],
 )

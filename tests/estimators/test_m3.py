@@ -206,7 +206,10 @@ def test_probabilities_agree_with_predictions(iris):
     assert (model.classes_[proba.argmax(axis=1)] == model.predict(X)).all()
     two = M3SVC(loss="log_loss", alpha=0.01).fit(X, y == 1)
     assert (two.classes_[two.predict_proba(X).argmax(axis=1)] == two.predict(X)).all()
-    assert not hasattr(M3SVC(), "predict_proba")
+    assert not hasattr(M3SVC(), "predict_proba") and not hasattr(M3SVC(), "predict_log_proba")
+    for one in (model, two):
+        np.testing.assert_allclose(np.exp(one.predict_log_proba(X)), one.predict_proba(X), rtol=1e-12)
+        assert np.isfinite(one.predict_log_proba(1e6 * X)).all()
 
 
 def test_partial_fit_learns_a_stream(iris):

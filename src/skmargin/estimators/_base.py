@@ -309,8 +309,12 @@ def encode_labels(
     classes, codes = number(y)
     if class_weight is not None:
         if isinstance(class_weight, dict):
-            absent = [c for c in class_weight if c not in classes.tolist()]
-            class_weight = {c: w for c, w in class_weight.items() if c not in absent}
+            given, known = class_weight, classes.tolist()
+            class_weight = {c: w for c, w in given.items() if c in known}  # a fold may lack some of the classes
+            if given and not class_weight:
+                raise ValueError(
+                    f"class_weight={given} names none of the classes, which are {known[:5]}{'...' * (len(known) > 5)}."
+                )
             bad = {c: w for c, w in class_weight.items() if not (isinstance(w, Real) and float(w) > 0)}
             if bad:
                 raise ValueError(f"class_weight must be positive for every class, got {bad}.")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -446,6 +446,23 @@ class M3SVC(KernelScores):
         """
         scores = self.decision_function(X)
         return softmax(scores, axis=1) if scores.ndim == 2 else np.column_stack([expit(-scores), expit(scores)])
+
+    @available_if(lambda self: self.loss == "log_loss")
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities of the classes (``loss="log_loss"`` only), also of those that round to zero.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        return log_softmax(scores, axis=1) if scores.ndim == 2 else log_expit(np.column_stack([-scores, scores]))
 
 
 def _all_classes(rows: np.ndarray) -> np.ndarray:
