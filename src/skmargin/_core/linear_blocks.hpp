@@ -69,6 +69,8 @@ class BlockAscent {
             std::vector<double> room(k, 0.0);
             for (int64_t i = 0; i < n; ++i) room[y[i]] += loss.room(i);
             multipliers_.limit(room, geo.t);
+        } else if (geo.shifted() && !Model::weighted) {
+            multipliers_.limit(geo.t);
         }
         rebuild_model();
     }

@@ -18,18 +18,37 @@ class Multipliers {
         for (const double v : room) longest_.push_back(v > 0 ? std::max(1.0, std::min(1 / t, mean) / v) : 1.0);
     }
 
+    // Without an intercept r = tot - b: no step has to be longer than all the way from b to tot.
+    void limit(double t) { whole_ = 1 / t; }
+
     // Asked after a pass whose samples had the given sum of gaps.  A step is due once the blocks are solved well enough
     // for the present b, measured by what b can gain, t/2 ||r||^2.  How well is learnt: exact steps never turn r round,
     // so a step after which it has turned came too early.
     bool due(double gap, double t, const std::vector<double>& r, double reach) {
-        double square = 0, turn = 0;
+        double square = 0, turn = 0, before = 0, change = 0;
         last_.resize(r.size(), 0.0);
-        for (size_t l = 0; l < r.size(); ++l) square += r[l] * r[l], turn += r[l] * last_[l];
+        seen_.resize(r.size(), 0.0);
+        for (size_t l = 0; l < r.size(); ++l) {
+            square += r[l] * r[l];
+            turn += r[l] * last_[l];
+            before += last_[l] * last_[l];
+            change += (r[l] - seen_[l]) * (r[l] - seen_[l]);
+        }
+        seen_ = r;
         const double gain = 0.5 * t * square;
-        if (gap > haste_ * gain) return false;
+        // Without an intercept 1/2 ||r||^2 is part of the gap, however little of it a step can gain.  Where it is most
+        // of it blocks that are solved better are of no use: it is enough that a pass hardly changes r.
+        const bool calm = whole_ > 1 && gap <= 0.05 * square && change <= 0.04 * square;
+        if (gap > haste_ * gain && !calm) return false;
         haste_ = turn < 0 && gain > 0 ? std::max(1.0, 0.5 * std::min(haste_, gap / gain)) : 1.1 * haste_;
+        if (whole_ > 1) {  // the secant through such an r and that of the last step (Barzilai and Borwein, 1988)
+            const double fall = before - turn, bend = before - 2 * turn + square;
+            const double longer = fall > 0 && fall < 4 * bend ? fall / bend : 4.0;
+            long_ = calm && before > 0 ? std::clamp(longer * long_, 1.0, whole_) : 1.0;
+        }
         stretch_.resize(r.size(), 1.0);
         steps_ = r;
+        for (double& v : steps_) v *= long_;
         if (!longest_.empty()) {
             double mean = 0;
             for (size_t l = 0; l < r.size(); ++l) {
@@ -65,7 +84,9 @@ class Multipliers {
     }
 
   private:
-    std::vector<double> longest_, stretch_, steps_, last_;  // of each class; last_: the r of the last step
+    std::vector<double> longest_, stretch_, steps_;  // of each class
+    std::vector<double> last_, seen_;                // r of the last step, of the last pass
+    double whole_ = 1, long_ = 1;                    // without an intercept: longest step of all classes, present one
     double haste_ = infinity, drift_ = 0, far_ = 0.2;
 };
 
