@@ -16,7 +16,7 @@ nb::dict choose_loss(const Rows& rows, const Task& task) {
 
 Task make_task(Vector<int32_t> y, Vector<double> cap, int32_t k, std::string loss, int32_t K, Vector<double> mean,
                bool intercept, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha,
-               double tol, int64_t passes, double work, double near_work, bool stop_on_stall, bool face, bool near,
+               double tol, int64_t passes, double work, double near_work, bool stop_on_stall, bool face, bool settled,
                uint64_t seed, int32_t threads) {
     return Task{y,
                 cap,
@@ -33,16 +33,16 @@ Task make_task(Vector<int32_t> y, Vector<double> cap, int32_t k, std::string los
                 seed,
                 threads,
                 intercept,
-                near};
+                settled};
 }
 
 template <class T>
 nb::dict dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, std::string loss, int32_t K,
                Vector<double> mean, bool intercept, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
                Vector<double> alpha, double tol, int64_t passes, double work, double near_work, bool stop_on_stall,
-               bool face, bool near, uint64_t seed, int32_t threads) {
+               bool face, bool settled, uint64_t seed, int32_t threads) {
     const Task task = make_task(y, cap, k, std::move(loss), K, mean, intercept, b, start, cls, alpha, tol, passes, work,
-                                near_work, stop_on_stall, face, near, seed, threads);
+                                near_work, stop_on_stall, face, settled, seed, threads);
     check_lengths(task, X.shape(0), X.shape(1));
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
     return choose_loss(DenseRows<T>(X.data(), n, d, d, k), task);
@@ -52,9 +52,9 @@ template <class T, class I>
 nb::dict csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<int32_t> y, Vector<double> cap,
              int32_t k, std::string loss, int32_t K, Vector<double> mean, bool intercept, Vector<double> b,
              Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, double work,
-             double near_work, bool stop_on_stall, bool face, bool near, uint64_t seed, int32_t threads) {
+             double near_work, bool stop_on_stall, bool face, bool settled, uint64_t seed, int32_t threads) {
     const Task task = make_task(y, cap, k, std::move(loss), K, mean, intercept, b, start, cls, alpha, tol, passes, work,
-                                near_work, stop_on_stall, face, near, seed, threads);
+                                near_work, stop_on_stall, face, settled, seed, threads);
     const size_t n = indptr.size() - 1;
     check_lengths(task, n, static_cast<size_t>(d));
     check_csr(indptr, indices, values.size(), d);

@@ -38,8 +38,9 @@ struct Geometry {
     // inner products of all pairs of rows; the smaller t the shorter those of b.  Where the duals, `room` in all, are
     // too small to move b by a margin with what hardly changes the blocks, it is larger: so that they can, and ten
     // times so where that is little beside the square of a row (the weighted blocks are solved less well: not for
-    // them).  It is half as large again for duals that are `near` the optimum, where b is what is left to be found.
-    void centre(const double* mean, double room = std::numeric_limits<double>::infinity(), bool near = false) {
+    // them).  It is half as large again for duals that have `settled` near the optimum, where b is what is left to be
+    // found.
+    void centre(const double* mean, double room = std::numeric_limits<double>::infinity(), bool settled = false) {
         free_ = true;
         direction.assign(mean, mean + rows.d);
         shift.resize(rows.n);
@@ -54,7 +55,7 @@ struct Geometry {
         // are equal, nearer to 1 for the classes that matter most where they are not.
         const double weight = std::pow(static_cast<double>(rows.k), 0.75 * (2 / q - 1));
         const double typical = overlap(average, [&](int64_t i, int64_t j) { return mean2 - shift[i] - shift[j]; });
-        t = std::max((near ? 1.5 : 1.0) * typical * weight, 1 / room);
+        t = std::max((settled ? 1.5 : 1.0) * typical * weight, 1 / room);
         if (q == 2) t = std::max(t, std::min(10 / room, 0.1 * average));
         // Rows that cannot move a score by a margin leave only the intercepts: steps long enough that one sample can.
         if (average * room < 1e-4) t = static_cast<double>(rows.n) / room;

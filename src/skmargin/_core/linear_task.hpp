@@ -28,7 +28,7 @@ struct Task {
     uint64_t seed;
     int32_t threads;
     bool intercept = true;  // a free one, with features centred at `mean`; else only its direction is set apart
-    bool near = false;      // the duals are nearly optimal already
+    bool settled = false;   // the duals are nearly optimal already
 };
 
 template <class Rows, class Loss>
@@ -45,7 +45,7 @@ nb::dict solve(const Rows& rows, const Loss& loss, const Task& task) {
         Geometry<Rows> geo(rows);
         double room = 0;
         for (int64_t i = 0; i < n; ++i) room += loss.room(i);
-        if (task.mean && task.intercept) geo.centre(task.mean->data(), room, task.near);
+        if (task.mean && task.intercept) geo.centre(task.mean->data(), room, task.settled);
         else if (task.mean) geo.deflate(task.mean->data());
         read_duals(duals, task.start, task.cls, task.alpha);
         BlockAscent<Rows, Loss> ascent(geo, loss, task.y.data(), duals, b.data(), team, task.seed);

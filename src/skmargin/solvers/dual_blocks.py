@@ -109,12 +109,12 @@ def solve_linear(
     ) -> tuple[DualState, float]:
         """Block passes from a state on, ``most`` in all, and what they cost."""
         solve = _ext.csr_blocks if sparse.issparse(X) else _ext.dense_blocks
-        near = state.n_iter > 1  # after another stage, not only a trial; a start from other weights has n_iter = 0
+        settled = state.n_iter > 1  # after another stage, not only a trial; a start from other weights has n_iter = 0
         out = solve(
             *_arrays(X, dtype), y, cap, k, loss, K, mean, fit_intercept,
             state.multipliers, state.start, state.rivals, state.alpha,
             float(goal), max(1, most - state.n_iter), float(budget), float(WARM_STEPS * step), may_stall,
-            _face_pays(X, k), near, seed + state.n_iter, threads,
+            _face_pays(X, k), settled, seed + state.n_iter, threads,
         )  # fmt: skip
         passes = state.n_iter + out["passes"]
         start, rivals, alpha = out["duals"]
