@@ -51,12 +51,20 @@ double feasible_dual(Ascent& ascent, const std::vector<Outside>& outside) {
     };
     balance(ascent.k, n, ascent.loss, with, [&](int64_t i, int32_t j) { return slope[start[i] + j]; });
     typename Ascent::Model feasible(ascent.geo);
+    // Most duals stay what they are: W comes from that of the others, where it is a plain sum.
+    constexpr bool fresh = Ascent::Model::weighted;
+    if constexpr (!fresh) feasible.add_scaled(ascent.model, 1.0);
+    std::vector<double> moved(ascent.k);
     double value = 0;
-    for (int64_t i = 0; i < n; ++i)
-        if (const Duals::Row r = row(i); std::any_of(r.alpha, r.alpha + r.size, [](double a) { return a != 0; })) {
-            value += ascent.loss.dual(i, r.alpha, r.size);
-            ascent.add_sample(feasible, i, r);
-        }
+    for (int64_t i = 0; i < n; ++i) {
+        const Duals::Row r = row(i);
+        if (r.size == 0) continue;
+        value += ascent.loss.dual(i, r.alpha, r.size);
+        std::copy(r.alpha, r.alpha + r.size, moved.begin());
+        for (int32_t j = 0; !fresh && j < ascent.duals[i].size; ++j) moved[j] -= ascent.duals[i].alpha[j];
+        if (std::any_of(moved.begin(), moved.begin() + r.size, [](double a) { return a != 0; }))
+            ascent.add_sample(feasible, i, Duals::Row{moved.data(), r.cls, r.size});
+    }
     ascent.measure(feasible, row);
     if constexpr (Ascent::Model::weighted) return value - feasible.conjugate();
     else return value - 0.5 * feasible.squared_norm();
