@@ -207,7 +207,7 @@ class BlockAscent {
         if (warm_) full = check();
         warm_ = true;
         int64_t last_check = 0, last_gain = 0;
-        double best = full, risen = 0, most_work = limits.work, gap = 0;
+        double best = full, risen = 0, most_work = limits.work, gap = 0, running = infinity;
         bool owed = false;  // a step of the multipliers
         for (;;) {
             const bool nothing_moves = active_.empty();
@@ -225,7 +225,8 @@ class BlockAscent {
                 break;
             }
             if (std::exchange(owed, false)) move_multipliers(gap);
-            const double running = pass(gap);
+            const double before = running;
+            running = pass(gap);
             team.poll.reached(running / primal, limits.tol);
             const int64_t since = passes_ - last_check;
             const bool small = running <= 0.7 * limits.goal(primal);
@@ -234,7 +235,7 @@ class BlockAscent {
             owed = since >= patience_ && running <= limits.goal(primal) && (small || running <= 0.1 * block_gap_);
             if (!owed) {
                 move_multipliers(gap);
-                between();
+                if (running > 0.5 * before) between();  // passes that do so well need no help
             }
             const double spent = work_ - work_checked_;
             // A check is due where it may end the run, and for new lists once the old ones have paid for them.
