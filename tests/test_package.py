@@ -8,7 +8,6 @@ from importlib.resources import files as resources
 from pathlib import Path
 
 import skmargin
-from skmargin._core import _ext
 
 # The names are loaded on first use.
 LOAD_ALL = "import skmargin; [getattr(skmargin, name) for name in skmargin.__all__]"
@@ -53,10 +52,6 @@ def test_import_is_light():
     )
     extra = set(fresh(code).split()) - set(sys.stdlib_module_names)
     assert extra <= {"skmargin", "sklearn", "scipy", "numpy"}, extra
-
-
-def test_core_names_its_instruction_set():
-    assert _ext.simd_level() in {"baseline", "avx2", "avx512"}
 
 
 def test_import_leaves_the_interpreter_lock_as_it_was():

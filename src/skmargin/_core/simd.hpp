@@ -82,7 +82,7 @@ template <class T, class I> const SparseSimd<T, I>& sparse_table();
 }
 #endif
 
-Level cpu_level();  // bindings.cpp: asks the processor once
+Level cpu_level();  // bindings.cpp: asks the processor and the environment once
 
 template <class T>
 const Simd<T>& simd() {
