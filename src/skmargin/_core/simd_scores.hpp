@@ -7,8 +7,11 @@
 namespace skm {
 namespace {
 
-// Rows in a tile, each with an accumulator of its own, so that the latency is hidden; enough for `fold`.
-template <class T> constexpr int tile = lanes<T> > 8 ? lanes<T> : 8;
+// Rows at once, each with an accumulator of its own, so that the latency is hidden; more would drive each other out of
+// the cache where d is a power of two.
+constexpr int strip = 8;
+// Rows in a tile: enough for `fold`.
+template <class T> constexpr int tile = lanes<T> > strip ? lanes<T> : strip;
 
 // One vector of classes for each of R rows.
 template <int R, class T, int Bytes>
@@ -20,13 +23,20 @@ SKMARGIN_INLINE void scores_of(const T* X, int64_t d, const T* W, int64_t ld, co
     }
 }
 
+template <class T, int Bytes>
+SKMARGIN_INLINE void tile_scores(const T* X, int64_t d, const T* W, int64_t ld, const T* b, Vec<T, Bytes>* f) {
+    static_assert(tile<T> <= 2 * strip);
+    scores_of<strip>(X, d, W, ld, b, f);
+    if constexpr (tile<T> > strip) scores_of<strip>(X + strip * d, d, W, ld, b, f + strip);
+}
+
 template <int Bytes, class T>
 void products_of(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, T* out, int64_t stride) {
     int64_t i = 0;
-    for (; i + tile<T> <= rows; i += tile<T>) {
-        Vec<T, Bytes> f[tile<T>];
-        scores_of<tile<T>>(X + i * d, d, W, ld, b, f);
-        for (int r = 0; r < tile<T>; ++r) f[r].store(out + (i + r) * stride);
+    for (; i + strip <= rows; i += strip) {
+        Vec<T, Bytes> f[strip];
+        scores_of<strip>(X + i * d, d, W, ld, b, f);
+        for (int r = 0; r < strip; ++r) f[r].store(out + (i + r) * stride);
     }
     for (; i < rows; ++i) {
         Vec<T, Bytes> f;
@@ -56,15 +66,21 @@ SKMARGIN_INLINE void fold(Row* a, Meet meet) {
 
 // A single score: the features lie along the vectors, and those of a tile are summed up together.
 template <class T>
+SKMARGIN_INLINE void single_of(const T* X, int64_t d, const T* w, Vec<T>* f) {
+    for (int r = 0; r < strip; ++r) f[r] = Vec<T>::all(0);
+    for (int64_t j = 0; j < d; j += lanes<T>) {
+        const Vec<T> part = Vec<T>::load(w + j);
+        for (int r = 0; r < strip; ++r) f[r].fma(Vec<T>::load(X + r * d + j), part);
+    }
+}
+
+template <class T>
 void single(const T* X, int64_t rows, int64_t d, const T* w, T b, T* out) {
     constexpr int L = lanes<T>;
     for (int64_t i = 0; i < rows; i += tile<T>) {
         Vec<T> f[tile<T>];
-        for (int r = 0; r < tile<T>; ++r) f[r] = Vec<T>::all(0);
-        for (int64_t j = 0; j < d; j += L) {
-            const Vec<T> part = Vec<T>::load(w + j);
-            for (int r = 0; r < tile<T>; ++r) f[r].fma(Vec<T>::load(X + (i + r) * d + j), part);
-        }
+        single_of(X + i * d, d, w, f);
+        if constexpr (tile<T> > strip) single_of(X + (i + strip) * d, d, w, f + strip);
         for (int g = 0; g < tile<T>; g += L) {
             fold<L>(f + g, [](Vec<T>& first, Vec<T> second) { first.fma(second, Vec<T>::all(1)); });
             f[g].fma(Vec<T>::all(b), Vec<T>::all(1));
@@ -117,7 +133,7 @@ bool labels(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T
         int64_t l = 0;
         for (; l + L <= ld; l += L) {
             Vec<T> f[tile<T>];
-            scores_of<tile<T>>(X + i * d, d, W + l, ld, b + l, f);
+            tile_scores(X + i * d, d, W + l, ld, b + l, f);
             const Places of = Places::load(names + l);
             for (int g = 0; g < groups; ++g) {
                 Named<T> row[L];
@@ -129,7 +145,7 @@ bool labels(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T
         if constexpr (H < L)
             if (l < ld) {
                 Vec<T, narrow> f[tile<T>];
-                scores_of<tile<T>>(X + i * d, d, W + l, ld, b + l, f);
+                tile_scores(X + i * d, d, W + l, ld, b + l, f);
                 const auto half = Places::Half::load(names + l);
                 const Places of = Places::join(half, half);
                 for (int g = 0; g < groups; ++g) {

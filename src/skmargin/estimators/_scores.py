@@ -12,8 +12,8 @@ from .._core import _ext
 from ..kernels._rows import kernel_scores, kernel_winners
 from ._base import MarginClassifier, Problem
 
-SMALL, FEW_CLASSES = 4096, 32  # numbers and vectors of a machine for which BLAS takes longer than the core
-
+SMALL, FEW_CLASSES = 4096, 128  # numbers and vectors of a machine for which BLAS takes longer than the core
+LARGE, WORK = 16384, 10**8  # and numbers for which one thread of it does, up to so many multiplications
 COPIED = np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.uint64)  # labels that the core may write
 
 
@@ -64,7 +64,8 @@ class LinearScores(MarginClassifier):
     def _is_small(self, X: Any) -> bool:
         """Whether the core computes scores faster than BLAS would."""
         W = self.coef_
-        return isinstance(X, np.ndarray) and W.size <= SMALL and len(W) <= FEW_CLASSES
+        small = W.size <= SMALL or (W.size <= LARGE and X.shape[0] * W.size <= WORK)
+        return small and len(W) <= FEW_CLASSES and isinstance(X, np.ndarray)
 
 
 class KernelScores(LinearScores):
