@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace skm {
@@ -132,35 +133,43 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope)
     const auto balanced = [&] {
         return std::all_of(excess.begin(), excess.end(), [&](double e) { return std::abs(e) <= 1e-15 * total; });
     };
-    std::vector<int64_t> players;
+    constexpr double parts[] = {0.0, 0.1, 1.0};  // of the widest
+    std::vector<int64_t> players[3];             // who plays first with each of them
+    width = 0;
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
             add_up(own, cls, alpha, m);
-            bool any = false;
-            plays(i, own, cls, alpha, m, [&](int32_t, int32_t, double, int32_t, int32_t) { any = true; });
-            if (any) players.push_back(i);
+            double least = std::numeric_limits<double>::infinity(), top = -least, second = -least;
+            plays(i, own, cls, alpha, m, [&](int32_t, int32_t, double, int32_t, int32_t) { least = 0; });
+            for (int32_t j = 0; j < m && least > 0; ++j) {
+                least = std::min(least, std::abs(slope(i, j)));
+                second = std::max(second, std::min(top, slope(i, j)));
+                top = std::max(top, slope(i, j));
+            }
+            least = std::min(least, top - second);
+            if (least < widest) players[least == 0 ? 0 : least < parts[1] * widest ? 1 : 2].push_back(i);
         });
-    for (const double part : {0.0, 0.1, 1.0}) {
-        if (balanced()) break;
-        width = part * widest;
+    for (int p = 0; p < 3 && !balanced(); ++p) {
+        width = parts[p] * widest;
         std::fill(capacity.begin(), capacity.end(), 0.0);
-        for (const int64_t i : players)
-            with(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
-                plays(i, own, cls, alpha, m, [&](int32_t from, int32_t to, double room, int32_t, int32_t) {
-                    capacity[arc(from, to)] += room;
-                });
-            });
+        const auto each = [&](auto visit) {
+            for (int q = 0; q <= p; ++q)
+                for (const int64_t i : players[q]) with(i, [&](auto... row) { visit(i, row...); });
+        };
+        each([&](int64_t i, int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
+            plays(i, own, cls, alpha, m,
+                  [&](int32_t from, int32_t to, double room, int32_t, int32_t) { capacity[arc(from, to)] += room; });
+        });
         used = move_excess(capacity, excess);
-        for (const int64_t i : players)
-            with(i, [&](int32_t own, const int32_t* cls, double* alpha, int32_t m) {
-                std::copy(alpha, alpha + m, changed.begin());
-                plays(i, own, cls, alpha, m, [&](int32_t from, int32_t to, double room, int32_t j, int32_t l) {
-                    const double amount = used[arc(from, to)] * room;
-                    if (j >= 0) changed[j] -= amount;
-                    if (l >= 0) changed[l] += amount;
-                });
-                std::copy(changed.begin(), changed.begin() + m, alpha);
+        each([&](int64_t i, int32_t own, const int32_t* cls, double* alpha, int32_t m) {
+            for (int32_t j = 0; j < m; ++j) changed[j] = alpha[j];
+            plays(i, own, cls, alpha, m, [&](int32_t from, int32_t to, double room, int32_t j, int32_t l) {
+                const double amount = used[arc(from, to)] * room;
+                if (j >= 0) changed[j] -= amount;
+                if (l >= 0) changed[l] += amount;
             });
+            for (int32_t j = 0; j < m; ++j) alpha[j] = changed[j];
+        });
     }
     const auto flow = [&](int32_t own, int32_t l, double alpha) { return alpha > 0 ? arc(own, l) : arc(l, own); };
     std::fill(capacity.begin(), capacity.end(), 0.0);
