@@ -43,3 +43,17 @@ def test_the_direction_of_the_mean_takes_few_passes():
         assert found.gap <= 1e-3
         passes += found.n_iter
     assert passes < 200
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("offset", [100, 300, 1000])
+def test_the_objective_of_short_numbers_far_from_the_origin_is_that_of_long_ones(fit_intercept, offset):
+    """Scores in float32 had lost a part of the objective that was larger than the gap."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 4000).astype(np.int32)
+    X = (rng.standard_normal((4000, 100)) + 0.3 * rng.standard_normal((5, 100))[y] + offset).astype(np.float32)
+    for cap in (0.001, 0.1):
+        found = solve_linear(X, y, np.full(4000, cap), 5, "sum", fit_intercept=fit_intercept)
+        F = X.astype(float) @ found.W.T + found.b
+        hinges = np.maximum(0, 1 - F[np.arange(4000), y][:, None] + F).sum() - 4000
+        assert found.objective == pytest.approx(0.5 * np.square(found.W).sum() + cap * hinges, rel=2e-5)

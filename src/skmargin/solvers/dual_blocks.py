@@ -27,6 +27,7 @@ from skmargin._core.threads import blas_threads, thread_count
 from .lent import form_of
 
 SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here its gap is that of float64 to one per cent
+SINGLE_FAR = 1e4  # square of the mean beside the spread of the rows, up to which float32 keeps what it says above
 TINY, FEW = 20_000, 100  # n d k and rows up to which a solve to rounding costs hardly more than the call itself
 ROUNDING = 1e-14
 COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a point whose gap is below a tenth
@@ -91,6 +92,7 @@ def solve_linear(
     X = _suitable_rows(X)
     threads = thread_count(n_jobs) if _stored(X) * k >= SHARED else 1
     mean, square = moments(X)
+    single = single_suits(mean, square)
     typical = float(np.add.reduce(cap)) / n
     strength, pull = typical * spread(mean, square), typical * _square(mean)
     far = pull < NEAR * strength and not sparse.issparse(X)  # rows of very different lengths
@@ -99,7 +101,7 @@ def solve_linear(
         mean = np.zeros_like(mean)
     tiny = n <= FEW and n * X.shape[1] * k <= TINY
     goal = min(tol, ROUNDING) if tiny else tol
-    stages = [(np.float64, goal, True)] if tiny else _stages(X, tol)
+    stages = [(np.float64, goal, True)] if tiny else _stages(X, tol, single)
     step = newton_step(n, X.shape[1], k)
     budget = COLD_STEPS * step
     most = max_iter - RESERVE if step < np.inf and max_iter > 2 * RESERVE else max_iter
@@ -213,17 +215,11 @@ def moments(X: Any) -> tuple[np.ndarray, float]:
     """The mean of the rows, and of their squares, in double precision."""
     if not sparse.issparse(X):
         return _ext.moments(np.ascontiguousarray(X))
-    return mean_row(X), _square(X.data) / X.shape[0]
-
-
-def mean_row(X: Any) -> np.ndarray:
-    """The mean of the rows in double precision; SciPy's would copy sparse rows."""
-    if not sparse.issparse(X):
-        return moments(X)[0]
     n, d = X.shape
-    chunk = max(d, 1 << 13)
+    chunk = max(d, 1 << 13)  # SciPy's mean would copy the rows
     parts = (slice(at, min(at + chunk, X.nnz)) for at in range(0, X.nnz, chunk))
-    return sum((np.bincount(X.indices[p], X.data[p], minlength=d) for p in parts), start=np.zeros(d)) / n
+    total = sum((np.bincount(X.indices[p], X.data[p], minlength=d) for p in parts), start=np.zeros(d))
+    return total / n, _square(X.data) / n
 
 
 def direction_apart(strength: float, pull: float, loss: str = "max") -> bool:
@@ -237,6 +233,11 @@ def direction_apart(strength: float, pull: float, loss: str = "max") -> bool:
 def spread(mean: np.ndarray, square: float) -> float:
     """Mean squared distance of a row from the mean."""
     return max(0.0, square - _square(mean))
+
+
+def single_suits(mean: np.ndarray, square: float) -> bool:
+    """Whether scores in float32, of which the mean has its part, still tell the rows from each other."""
+    return _square(mean) <= SINGLE_FAR * spread(mean, square)
 
 
 def _square(numbers: np.ndarray) -> float:
@@ -290,12 +291,15 @@ def _suitable_rows(X: Any) -> Any:
     return sparse.csr_array(_ext.to_csr(np.ascontiguousarray(X), stored), shape=X.shape)
 
 
-def _stages(X: Any, tol: float) -> list[tuple[type, float, bool]]:
-    """Number types, the gap to reach with each, and whether it may give up where it makes no progress."""
+def _stages(X: Any, tol: float, single: bool) -> list[tuple[type, float, bool]]:
+    """Number types, the gap to reach with each, and whether it may give up where it makes no progress.
+
+    Without ``single`` float32 is not exact enough for these rows.
+    """
     size = X.shape[0] * X.shape[1]
-    if X.dtype == np.float32 and tol >= SINGLE_TOL:
+    if single and X.dtype == np.float32 and tol >= SINGLE_TOL:
         return [(np.float32, tol, False)]
-    if size < 3e5 and not sparse.issparse(X):
+    if not single or (size < 3e5 and not sparse.issparse(X)):
         return [(np.float64, tol, False)]
     return [(np.float32, max(0.9 * tol, 0.9 * SINGLE_TOL), True), (np.float64, tol, False)]
 

@@ -42,6 +42,7 @@ from .dual_blocks import (
     direction_apart,
     moments,
     relative_gap,
+    single_suits,
     solve_linear,
     spread,
 )
@@ -88,7 +89,8 @@ def solve_lp(
     if X.shape[0] * X.shape[1] * n_classes <= TINY:
         stages = _tiny(_arrays(X, np.float64), tol)
     else:
-        stages = [(_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in _stages(X, tol)]
+        kinds = _stages(X, tol, single_suits(centre, square))
+        stages = [(_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in kinds]
     rows = (lambda: X.toarray() if sparse.issparse(X) else X) if few_parameters(X.shape, n_classes) else None
     face = _face_pays(X, n_classes)
     return _solve(

@@ -20,7 +20,17 @@ from scipy import sparse
 from skmargin._core import _ext
 from skmargin._core.threads import blas_threads
 
-from .dual_blocks import COLD_STEPS, ROUNDING, SINGLE_TOL, TINY, _arrays, _suitable_rows, mean_row, newton_step
+from .dual_blocks import (
+    COLD_STEPS,
+    ROUNDING,
+    SINGLE_TOL,
+    TINY,
+    _arrays,
+    _suitable_rows,
+    moments,
+    newton_step,
+    single_suits,
+)
 from .odm import Descent, Effort, Machine, best_of
 
 Duals = tuple[np.ndarray, np.ndarray, np.ndarray]  # CSR arrays: row starts, rivals, numbers
@@ -52,9 +62,11 @@ class LinearInner:
     def __init__(self, X: Any, machine: Machine, tol: float, seed: int, start: LinearPoint | None = None) -> None:
         self.machine, self.seed, self.n_iter = machine, seed, 0
         self.X = X = _suitable_rows(X)
-        self.mean = mean_row(X) if machine.fit_intercept else None
+        mean, square = moments(X)
+        self.mean = mean if machine.fit_intercept else None
         small = X.size < 3e5 and not sparse.issparse(X)
-        self.dtype: Any = np.float32 if tol >= SINGLE_TOL and not small else np.float64
+        single = tol >= SINGLE_TOL and not small and single_suits(mean, square)
+        self.dtype: Any = np.float32 if single else np.float64
         self.rows = _arrays(X, self.dtype)
         self.budget = newton_price(X, machine)
         self.duals = no_duals(len(machine.y))
