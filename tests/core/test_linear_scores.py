@@ -46,6 +46,17 @@ def test_the_first_of_equals_wins(dtype):
     np.testing.assert_array_equal(labels, 0)  # a score of 0 is not positive
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [2, 5, 8, 33])
+def test_scores_that_overflow_have_the_label_of_a_class(dtype, k):
+    """All of them minus infinity: the label was 0, whatever the classes."""
+    X = np.full((20, 2), np.finfo(dtype).max, dtype=dtype)
+    W, b = np.full((k, 2), -2, dtype=dtype, order="F"), np.zeros(k, dtype=dtype)
+    labels, finite = labels_of(X, W, b, np.arange(k) + 5)
+    assert not finite
+    np.testing.assert_array_equal(labels, 5)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("weight", [0.0, 1.0])
 @pytest.mark.parametrize("k", [1, 3, 4, 7, 20])

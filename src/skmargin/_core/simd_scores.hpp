@@ -129,7 +129,7 @@ bool labels(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T
     Finite<T> finite;
     for (int64_t i = 0; i < rows; i += tile<T>) {
         Named<T> largest[groups];
-        for (Named<T>& g : largest) g = {Vec<T>::all(-std::numeric_limits<T>::infinity()), Places::all(0)};
+        for (Named<T>& g : largest) g = {Vec<T>::all(-std::numeric_limits<T>::infinity()), Places::all(names[0])};
         int64_t l = 0;
         for (; l + L <= ld; l += L) {
             Vec<T> f[tile<T>];
