@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -284,6 +285,19 @@ def test_balanced_labels_are_the_cheapest_within_the_bounds():
         assert (low <= np.bincount(found, minlength=k)).all() and (np.bincount(found, minlength=k) <= high).all()
         best = losses[np.arange(n), labels[allowed]].sum(axis=1).min()
         assert losses[np.arange(n), found].sum() == pytest.approx(best)
+
+
+@pytest.mark.parametrize("seed", [87, 126, 386, 437])
+def test_losses_that_differ_by_rounding_have_cheapest_labels(seed):
+    """A path turned in a circle for ever."""
+    rng = np.random.default_rng(seed)
+    losses = rng.integers(0, 3, (40, 5)) + 4e-12 * rng.random((40, 5))
+    counts = rng.multinomial(40, rng.dirichlet(np.ones(5)))
+    found = cheapest_labels(losses, counts, counts)
+    assert np.array_equal(np.bincount(found, minlength=5), counts)
+    seats = np.repeat(np.arange(5), counts)
+    best = losses[:, seats][linear_sum_assignment(losses[:, seats])].sum()
+    assert losses[np.arange(40), found].sum() == pytest.approx(best)
 
 
 def test_balanced_labels_take_no_time():

@@ -162,12 +162,13 @@ def cheapest_labels(losses: np.ndarray, low: np.ndarray, high: np.ndarray) -> np
     A flow of least cost by shortest paths.  Its nodes are the k classes and one reservoir, which takes the rows that a
     class has above ``low``, at most ``high - low``, and needs as many as all ``low`` leave.  From the labels of least
     loss, the cheapest for the counts that they have, a path leads from a node that holds too much to one that lacks
-    something, and one row moves from each class on it to the next.
+    something, and one row moves from each class on it to the next.  Prices, the lengths of the shortest paths, leave no
+    step with a negative length but by rounding, which is cut off: so that no path can turn in a circle.
     """
     n, k = losses.shape
     labels: np.ndarray = losses.argmin(axis=1)
     moves, step = Moves(losses, labels), np.full((k + 1, k + 1), np.inf)
-    tiny = 1e-12 * np.abs(losses).max()  # a way is shorter where it is so by more than rounding
+    price = np.zeros(k + 1)
     for _ in range(n):
         now = np.bincount(labels, minlength=k)
         above = np.clip(now - low, 0, high - low)  # what the reservoir has of each class
@@ -176,19 +177,21 @@ def cheapest_labels(losses: np.ndarray, low: np.ndarray, high: np.ndarray) -> np
             break
         step[:k, :k] = moves.cost
         step[:k, k], step[k, :k] = np.where(above < high - low, 0, np.inf), np.where(above > 0, 0, np.inf)
-        cost, source = np.where(held > 0, 0.0, np.inf), np.full(k + 1, -1)
+        length = np.maximum(step + (price[:, None] - price), 0)
+        cost, source = np.where(held > 0, np.maximum(-price, 0), np.inf), np.full(k + 1, -1)
         for _ in range(k + 1):
-            ways = cost[:, None] + step
+            ways = cost[:, None] + length
             via = ways.argmin(axis=0)
             way = ways[via, np.arange(k + 1)]
-            shorter = way < cost - tiny
+            shorter = way < cost
             if not shorter.any():
                 break
             cost[shorter], source[shorter] = way[shorter], via[shorter]
-        path = [int(np.where(held < 0, cost, np.inf).argmin())]
+        path = [int(np.where(held < 0, cost + price, np.inf).argmin())]
         while source[path[-1]] >= 0:
             path.append(int(source[path[-1]]))
         moves.make([(a, b) for b, a in pairwise(path) if max(a, b) < k])
+        price += np.minimum(cost, cost[np.isfinite(cost)].max())
     return labels
 
 
