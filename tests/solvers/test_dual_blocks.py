@@ -57,3 +57,17 @@ def test_the_objective_of_short_numbers_far_from_the_origin_is_that_of_long_ones
         F = X.astype(float) @ found.W.T + found.b
         hinges = np.maximum(0, 1 - F[np.arange(4000), y][:, None] + F).sum() - 4000
         assert found.objective == pytest.approx(0.5 * np.square(found.W).sum() + cap * hinges, rel=2e-5)
+
+
+def test_a_start_near_the_optimum_is_no_reason_to_believe_float32():
+    """Its certificate was taken for gaps that it cannot tell."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 4000).astype(np.int32)
+    X = rng.standard_normal((4000, 100)) + 0.3 * rng.standard_normal((2, 100))[y] + 20
+    cap = np.full(4000, 0.005)
+    state = solve_linear(X, y, cap, 2, "sum", tol=1e-5)
+    again = solve_linear(X, y, cap, 2, "sum", tol=1e-4, state=state)
+    margins = (X @ (again.W[1] - again.W[0]) + again.b[1] - again.b[0]) * (2 * y - 1)
+    primal = 0.5 * np.square(again.W).sum() + cap @ np.maximum(0, 1 - margins)
+    assert again.gap <= 1e-4
+    assert again.objective == pytest.approx(primal, rel=1e-9)

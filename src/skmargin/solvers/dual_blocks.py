@@ -151,7 +151,7 @@ def solve_linear(
     for dtype, stage_tol, may_stall in stages:
         state, work = ascend(state, dtype, stage_tol, may_stall, budget, most)
         budget -= work
-        if state.n_iter >= most or (dtype is np.float32 and state.gap <= 0.9 * tol):
+        if state.n_iter >= most or (dtype is np.float32 and tol >= SINGLE_TOL and state.gap <= 0.9 * tol):
             break
     if state.gap > goal and state.n_iter < max_iter and step < np.inf:
         state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter - state.n_iter, seed, verbose)
