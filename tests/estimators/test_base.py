@@ -124,6 +124,16 @@ def test_weights_that_are_no_weights_are_refused(settings, weight, message):
         CrammerSingerSVC(**settings).fit(X, y, sample_weight=np.full(150, weight))
 
 
+def test_weights_of_classes_that_are_digits_as_text():
+    """Some versions of scikit-learn read them as numbers, and miss them then."""
+    X, y = load_iris(return_X_y=True)
+    weights = {0: 3.0, 2: 0.5}
+    of_numbers = CrammerSingerSVC(class_weight=weights, random_state=0).fit(X, y)
+    text = {str(c): w for c, w in weights.items()}
+    of_text = CrammerSingerSVC(class_weight=text, random_state=0).fit(X, y.astype(str))
+    np.testing.assert_array_equal(of_numbers.coef_, of_text.coef_)
+
+
 @pytest.mark.parametrize("classifier", [CrammerSingerSVC(), SemiSupervisedMarginSVC()])
 def test_objects_that_are_no_labels_are_refused(classifier):
     X = np.eye(4)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite, check_random_state, compute_class_weight
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils._param_validation import Interval, make_constraint
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -322,7 +322,7 @@ def encode_labels(
             mass = np.bincount(codes, weights=weight)
             per_class = weight.sum() / (len(classes) * mass)
         else:
-            per_class = compute_class_weight(class_weight, classes=classes, y=y)
+            per_class = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
         check_weights("class_weight", per_class)
         weight = weight * per_class[codes]
     return classes, codes.astype(np.int32), weight, kept
