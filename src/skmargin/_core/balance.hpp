@@ -88,7 +88,7 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope)
     std::vector<double> capacity(static_cast<size_t>(k) * k), excess(k), used, down(k), up(k), changed(k);
     std::vector<int32_t> inside;
     std::vector<uint8_t> near(k);
-    double width = widest;
+    double width = 0;
     // Calls change(from, to, room, j, l): dual j may fall (j >= 0) and dual l may grow (l >= 0) by `room`.
     const auto plays = [&](int64_t i, int32_t own, const int32_t* cls, const double* alpha, int32_t m, auto change) {
         for (int32_t j = 0; j < m; ++j) near[j] = std::abs(slope(i, j)) < width;
@@ -135,7 +135,6 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope)
     };
     constexpr double parts[] = {0.0, 0.1, 1.0};  // of the widest
     std::vector<int64_t> players[3];             // who plays first with each of them
-    width = 0;
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
             add_up(own, cls, alpha, m);

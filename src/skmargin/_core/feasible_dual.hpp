@@ -51,7 +51,7 @@ double feasible_dual(Ascent& ascent, const std::vector<Outside>& outside) {
     };
     balance(ascent.k, n, ascent.loss, with, [&](int64_t i, int32_t j) { return slope[start[i] + j]; });
     typename Ascent::Model feasible(ascent.geo);
-    // Most duals stay what they are: W comes from that of the others, where it is a plain sum.
+    // Most duals stay what they are: where W is a plain sum it is the present one and what the others change.
     constexpr bool fresh = Ascent::Model::weighted;
     if constexpr (!fresh) feasible.add_scaled(ascent.model, 1.0);
     std::vector<double> moved(ascent.k);
