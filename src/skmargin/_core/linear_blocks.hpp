@@ -66,28 +66,22 @@ class BlockAscent {
         // A row of (nearly) no length: a larger curvature is still an ascent step and keeps the arithmetic sound.
         for (int64_t i = 0; i < n; ++i) curvature_[i] = std::max(curvature_[i], 1e-7 / loss.room(i));
         if (geo.intercept()) {
-            std::vector<double> room(k, 0.0);
-            for (int64_t i = 0; i < n; ++i) room[y[i]] += loss.room(i);
-            multipliers_.limit(room, geo.t);
+            room_.assign(k, 0.0);
+            for (int64_t i = 0; i < n; ++i) room_[y[i]] += loss.room(i);
+            multipliers_.limit(room_, geo.t);
         } else if (geo.shifted() && !Model::weighted) {
             multipliers_.limit(geo.t);
         }
-        rebuild_model();
+        for (int64_t i = 0; i < n; ++i)
+            if (duals[i].size > 0) add_sample(model, i, duals[i]);
+        if (geo.shifted()) model.shift_base(b_);
+        measure(model);
     }
 
     // Passes leave out samples with little to gain (rests.hpp): good where there are no steps on the face.
     void let_rest() { rests_.allow(n); }
     // Checks pass over samples far beyond their margins (screening.hpp): good where W is small beside the rows.
     void let_screen() { screening_.allow(geo); }
-
-    // W = sum_i x_i c_i' from the duals: the start, and later the end of accumulated rounding.
-    void rebuild_model() {
-        model.clear();
-        for (int64_t i = 0; i < n; ++i)
-            if (duals[i].size > 0) add_sample(model, i, duals[i]);
-        if (geo.shifted()) model.shift_base(b_);
-        measure(model);
-    }
 
     // One pass over the active samples in random order; `gap` becomes the sum of their gaps before their steps,
     // returned is this sum with the primal point stretched.
@@ -136,7 +130,8 @@ class BlockAscent {
         rests_.wake();
         check_work_ = -work_;
         measure(model);
-        outside_.clear();
+        const bool noted = geo.intercept() && (last || expected_ <= 10 * limits_.goal(primal));
+        if (noted) slopes_.start(model.total(), room_);
         if constexpr (screens) screening_.moved(model, geo);
         for (int64_t next = 0; next < n;) {
             next = look(next);
@@ -149,6 +144,7 @@ class BlockAscent {
                 cf += inner;
                 screening_.seen(i, slack_);
                 if (duals[i].active > 0) active_.push_back(static_cast<uint32_t>(i));
+                if (noted) slopes_.note(i, y[i], duals[i], &looked_scores_[r * k], k);
             }
         }
         check_work_ += work_checked_ = work_;
@@ -176,7 +172,10 @@ class BlockAscent {
         block_gap_ = gap += primal;
         if (!geo.intercept()) return gap;
         // The running gap belongs to the proximal problem in b: only worth a certificate when it is small itself.
-        if (last || gap <= limits_.goal(primal)) best_dual_ = std::max(best_dual_, feasible_dual(*this, outside_));
+        if (last || gap <= limits_.goal(primal)) {
+            if (!noted) return check(true);  // sooner than expected
+            best_dual_ = std::max(best_dual_, feasible_dual(*this, slopes_));
+        }
         return std::max(primal - best_dual_, gap);
     }
 
@@ -207,7 +206,7 @@ class BlockAscent {
         if (warm_) full = check();
         warm_ = true;
         int64_t last_check = 0, last_gain = 0;
-        double best = full, risen = 0, most_work = limits.work, gap = 0, running = infinity;
+        double best = full, risen = 0, most_work = limits.work, gap = 0, running = infinity, found = infinity;
         bool owed = false;  // a step of the multipliers
         for (;;) {
             const bool nothing_moves = active_.empty();
@@ -226,23 +225,28 @@ class BlockAscent {
             }
             if (std::exchange(owed, false)) move_multipliers(gap);
             const double before = running;
-            running = pass(gap);
+            running = expected_ = pass(gap);
             team.poll.reached(running / primal, limits.tol);
             const int64_t since = passes_ - last_check;
-            const bool small = running <= 0.7 * limits.goal(primal);
+            const double spent = work_ - work_checked_, goal = limits.goal(primal);
+            const bool small = running <= 0.7 * goal;
+            // A check is due for new lists once the old ones have paid for them, and where it may end the run: the gap
+            // is small, or will be after this pass if it falls as before and new lists find as much more as the last.
+            const bool renew = since >= 200 || (spent > 4 * check_work_ && spent > work_checked_) ||
+                               (running <= 0.1 * block_gap_ && spent >= 0.3 * check_work_);
+            const bool soon = running * std::min(1.0, running / before) * found <= 0.5 * goal;
+            owed = since >= patience_ && ((running <= goal && (small || running <= 0.1 * block_gap_)) ||
+                                          (soon && (renew || spent >= check_work_)));
             // A step of b raises the gap at first, one on the face takes as long as several passes: not before a check
             // that may end the run.
-            owed = since >= patience_ && running <= limits.goal(primal) && (small || running <= 0.1 * block_gap_);
             if (!owed) {
                 move_multipliers(gap);
                 if (running > 0.5 * before) between();  // passes that do so well need no help
             }
-            const double spent = work_ - work_checked_;
-            // A check is due where it may end the run, and for new lists once the old ones have paid for them.
-            if (owed || multipliers_.stale() || since >= 200 || (spent > 4 * check_work_ && spent > work_checked_) ||
-                (running <= 0.1 * block_gap_ && spent >= 0.3 * check_work_)) {
+            if (owed || renew || multipliers_.stale()) {
                 full = check();
                 last_check = passes_;
+                found = std::max(1.0, block_gap_ / running);
                 multipliers_.renewed(running, block_gap_);
                 // The multipliers may lag behind: wait longer before the next try.
                 if (small && geo.shifted()) patience_ = std::min<int64_t>(2 * patience_, 32);
@@ -457,21 +461,11 @@ class BlockAscent {
         if (r.size == 0) {
             if (!(d > 1)) return false;
             slack_ = geo.intercept() ? d - 1 - widest : d - 1;
-            if (geo.intercept() && d < 1 + widest) {
-                const auto rival = std::find(f_.begin(), f_.begin() + k, largest) - f_.begin();
-                outside_.push_back({i, static_cast<int32_t>(rival), 1 - d});
-            }
         } else {
             if (f_[r.cls[0]] < largest || !loss.stuck(i, &d, r.alpha, 1)) return false;
             value = loss.value(i, &d, 1);
             for (int j = 0; j < trials; ++j) stretched_[j] += loss.value(i, &d, 1, lengths_[j]);
             inner = r.alpha[0] * d;
-            if (geo.intercept()) {  // the rival that could take over
-                f_[y[i]] = f_[r.cls[0]] = -infinity;
-                const auto second = std::max_element(f_.begin(), f_.begin() + k);
-                if (*second > largest - widest)
-                    outside_.push_back({i, static_cast<int32_t>(second - f_.begin()), 1 - own + *second});
-            }
         }
         r.active = 0;
         return true;
@@ -531,14 +525,10 @@ class BlockAscent {
                 cut = new_[most];
             }
         }
-        int32_t active = 0, parked = 0, entered = 0, closest = -1;
-        double nearest = 1 + widest;
+        int32_t active = 0, parked = 0, entered = 0;
         for (int32_t j = 0; j < rivals; ++j) {
             const bool idle = loss.idle(bounds, i, cls_[j], d_[j], old_[j], 0.0);
-            if (idle && old_[j] == 0) {
-                if (d_[j] < nearest) nearest = d_[j], closest = cls_[j];
-                continue;
-            }
+            if (idle && old_[j] == 0) continue;
             if (j >= led && old_[j] == 0) {
                 if (d_[j] > cut || (d_[j] == cut && entered >= most)) continue;
                 ++entered;
@@ -563,7 +553,6 @@ class BlockAscent {
         std::copy(moved_.begin(), moved_.begin() + parked, cls_.begin() + active);
         std::copy(step_.begin(), step_.begin() + parked, new_.begin() + active);
         duals.assign(i, cls_.data(), new_.data(), active + parked, active);
-        if (geo.intercept() && closest >= 0) outside_.push_back({i, closest, 1 - nearest});
         return gap;
     }
 
@@ -588,10 +577,12 @@ class BlockAscent {
     int64_t passes_ = 0, patience_ = 1;
     double work_ = 0, work_checked_ = 0, check_work_ = 0;  // in all, at the last check, of a check
     double best_dual_ = -infinity, block_gap_ = infinity;
+    double expected_ = 0;                                   // the gap that a check will find, as far as is known
     double penalty_ = 0, dual_ = 0, stretch_ = 1;           // of the last check
     double lengths_[trials] = {}, stretched_[trials] = {};  // stretches that a check tries, and the sum of the losses
     double saved_ = 0;                                      // loss that the stretch saved in this pass
-    std::vector<Outside> outside_;
+    std::vector<double> room_;                              // with an intercept: what the duals of a class may hold
+    Slopes slopes_;
     double slack_ = 0;  // of the sample that was looked at last, beyond its margins
     Multipliers multipliers_;
     Rests rests_;
