@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "duals.hpp"
@@ -16,6 +17,15 @@ namespace nb = nanobind;
 
 template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// An array that is taken as it is, or not at all: its number type chooses the overload.  Where another argument has to
+// be converted (a number of NumPy to one of C++), all may be, and the first overload would get the rows rounded to its
+// own type, or a copy that ends with the call.  Indices of sparse rows may be converted: the wider type is bound first.
+template <class Array>
+struct Exact : Array {
+    Exact() = default;
+    explicit Exact(Array array) : Array(std::move(array)) {}
+};
 
 // A new NumPy array over the memory of a vector.
 template <class T>
@@ -87,4 +97,29 @@ inline nb::tuple write_duals(const Duals& duals) {
                           to_numpy(std::move(alpha), {size}));
 }
 
+// CSR arrays of rows with d columns.
+template <class I>
+void check_csr(const Vector<I>& indptr, const Vector<I>& indices, size_t values, int64_t d) {
+    if (indptr.size() == 0 || indptr.data()[0] != 0 || indices.size() != values ||
+        static_cast<size_t>(indptr.data()[indptr.size() - 1]) > values)
+        throw nb::value_error("the CSR arrays do not fit each other");
+    for (size_t i = 0; i + 1 < indptr.size(); ++i)
+        if (indptr.data()[i + 1] < indptr.data()[i]) throw nb::value_error("CSR indptr must not fall");
+    for (size_t p = 0; p < indices.size(); ++p)
+        if (indices.data()[p] < 0 || indices.data()[p] >= d) throw nb::value_error("a CSR column lies outside 0..d-1");
+}
+
 }  // namespace skm
+
+template <class Array>
+struct nanobind::detail::type_caster<skm::Exact<Array>> {
+    NB_TYPE_CASTER(skm::Exact<Array>, make_caster<Array>::Name)
+
+    template <class Flags>
+    bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
+        make_caster<Array> array;
+        if (!array.from_python(source, flags & ~static_cast<Flags>(cast_flags::convert), cleanup)) return false;
+        value = skm::Exact<Array>(std::move(array.value));
+        return true;
+    }
+};

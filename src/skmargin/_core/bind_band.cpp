@@ -17,7 +17,7 @@ nb::dict run(const Rows& rows, const Task& task, double mu, double theta, const 
 }
 
 template <class T>
-nb::dict dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double mu, double theta,
+nb::dict dense(Exact<Matrix<T>> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double mu, double theta,
                Vector<int32_t> rival, std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start,
                Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, double work, bool stop_on_stall,
                double share, double reference, uint64_t seed) {
@@ -29,15 +29,16 @@ nb::dict dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, do
 }
 
 template <class T, class I>
-nb::dict csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<int32_t> y, Vector<double> cap,
-             int32_t k, double mu, double theta, Vector<int32_t> rival, std::optional<Vector<double>> mean,
-             Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol,
-             int64_t passes, double work, bool stop_on_stall, double share, double reference, uint64_t seed) {
+nb::dict csr(Vector<I> indptr, Vector<I> indices, Exact<Vector<T>> values, int64_t d, Vector<int32_t> y,
+             Vector<double> cap, int32_t k, double mu, double theta, Vector<int32_t> rival,
+             std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
+             Vector<double> alpha, double tol, int64_t passes, double work, bool stop_on_stall, double share,
+             double reference, uint64_t seed) {
     const Limits limits{tol, passes, work, stop_on_stall, share, reference};
     const Task task{y, cap, k, "band", 1, mean, b, start, cls, alpha, limits, false, seed};
+    check_csr(indptr, indices, values.size(), d);
     const size_t n = indptr.size() - 1;
     check_lengths(task, n, static_cast<size_t>(d));
-    check_csr(indptr, indices, values.size(), d);
     return run(SparseRows<T, I>(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, k), task, mu,
                theta, rival);
 }
@@ -151,18 +152,17 @@ nb::object block(double cap, double mu, double theta, double A, Vector<double> d
 }  // namespace
 
 void bind_band(nb::module_& m) {
-    // The driver is solvers/odm.py.  Wider numbers come first: if an argument needs a conversion, X must not lose
-    // digits.
+    // The driver is solvers/odm.py.
     m.def("dense_band", &dense<double>);
     m.def("dense_band", &dense<float>);
-    m.def("csr_band", &csr<double, int32_t>);
-    m.def("csr_band", &csr<float, int32_t>);
     m.def("csr_band", &csr<double, int64_t>);
     m.def("csr_band", &csr<float, int64_t>);
+    m.def("csr_band", &csr<double, int32_t>);
+    m.def("csr_band", &csr<float, int32_t>);
     m.def("band_block", &block);
     m.def("dense_paper", &dense_paper);  // solvers/odm_paper.py
-    m.def("csr_paper", &csr_paper<int32_t>);
     m.def("csr_paper", &csr_paper<int64_t>);
+    m.def("csr_paper", &csr_paper<int32_t>);
     m.def("kernel_paper", &kernel_paper, nb::arg("matrix").noconvert(), nb::arg("samples"), nb::arg("slot"),
           nb::arg("diagonal"), nb::arg("F").noconvert(), nb::arg("y"), nb::arg("cap"), nb::arg("mu"), nb::arg("theta"),
           nb::arg("frozen"), nb::arg("zeta").noconvert(), nb::arg("beta").noconvert());

@@ -46,7 +46,7 @@ nb::tuple gram(Matrix<double> K, Vector<double> y, Vector<double> cap, Vector<do
 }
 
 template <class T>
-nb::tuple dense(Matrix<T> X, Vector<double> y, Vector<double> cap, Vector<double> lin, Vector<double> kappa,
+nb::tuple dense(Exact<Matrix<T>> X, Vector<double> y, Vector<double> cap, Vector<double> lin, Vector<double> kappa,
                 Vector<double> start, double tol, int64_t passes, uint64_t seed) {
     const Task task{y, cap, lin, kappa, start, tol, passes, seed};
     check_lengths(task, X.shape(0));
@@ -57,19 +57,13 @@ nb::tuple dense(Matrix<T> X, Vector<double> y, Vector<double> cap, Vector<double
 }
 
 template <class T, class I>
-nb::tuple csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<double> y, Vector<double> cap,
-              Vector<double> lin, Vector<double> kappa, Vector<double> start, double tol, int64_t passes,
-              uint64_t seed) {
+nb::tuple csr(Vector<I> indptr, Vector<I> indices, Exact<Vector<T>> values, int64_t d, Vector<double> y,
+              Vector<double> cap, Vector<double> lin, Vector<double> kappa, Vector<double> start, double tol,
+              int64_t passes, uint64_t seed) {
     const Task task{y, cap, lin, kappa, start, tol, passes, seed};
-    if (indptr.size() == 0) throw nb::value_error("the CSR arrays do not fit each other");
+    check_csr(indptr, indices, values.size(), d);
     const size_t n = indptr.size() - 1;
     check_lengths(task, n);
-    if (indptr.data()[0] != 0 || indptr.data()[n] > static_cast<I>(indices.size()) || indices.size() != values.size())
-        throw nb::value_error("the CSR arrays do not fit each other");
-    for (size_t i = 0; i < n; ++i)
-        if (indptr.data()[i + 1] < indptr.data()[i]) throw nb::value_error("CSR indptr must not fall");
-    for (size_t p = 0; p < indices.size(); ++p)
-        if (indices.data()[p] < 0 || indices.data()[p] >= d) throw nb::value_error("a CSR column lies outside 0..d-1");
     const SparseRows<T, I> rows(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, 1);
     RowView<SparseRows<T, I>> view(rows);
     return solve(view, task);
@@ -81,8 +75,8 @@ void bind_box(nb::module_& m) {
     m.def("gram_box", &gram);
     m.def("dense_box", &dense<float>);
     m.def("dense_box", &dense<double>);
-    m.def("csr_box", &csr<float, int32_t>);
-    m.def("csr_box", &csr<double, int32_t>);
     m.def("csr_box", &csr<float, int64_t>);
     m.def("csr_box", &csr<double, int64_t>);
+    m.def("csr_box", &csr<float, int32_t>);
+    m.def("csr_box", &csr<double, int32_t>);
 }

@@ -37,7 +37,7 @@ Task make_task(Vector<int32_t> y, Vector<double> cap, int32_t k, std::string los
 }
 
 template <class T>
-nb::dict dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, std::string loss, int32_t K,
+nb::dict dense(Exact<Matrix<T>> X, Vector<int32_t> y, Vector<double> cap, int32_t k, std::string loss, int32_t K,
                Vector<double> mean, bool intercept, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
                Vector<double> alpha, double tol, int64_t passes, double work, double near_work, bool stop_on_stall,
                bool face, bool settled, uint64_t seed, int32_t threads) {
@@ -49,15 +49,16 @@ nb::dict dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, st
 }
 
 template <class T, class I>
-nb::dict csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<int32_t> y, Vector<double> cap,
-             int32_t k, std::string loss, int32_t K, Vector<double> mean, bool intercept, Vector<double> b,
-             Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, double work,
-             double near_work, bool stop_on_stall, bool face, bool settled, uint64_t seed, int32_t threads) {
+nb::dict csr(Vector<I> indptr, Vector<I> indices, Exact<Vector<T>> values, int64_t d, Vector<int32_t> y,
+             Vector<double> cap, int32_t k, std::string loss, int32_t K, Vector<double> mean, bool intercept,
+             Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol,
+             int64_t passes, double work, double near_work, bool stop_on_stall, bool face, bool settled, uint64_t seed,
+             int32_t threads) {
     const Task task = make_task(y, cap, k, std::move(loss), K, mean, intercept, b, start, cls, alpha, tol, passes, work,
                                 near_work, stop_on_stall, face, settled, seed, threads);
+    check_csr(indptr, indices, values.size(), d);
     const size_t n = indptr.size() - 1;
     check_lengths(task, n, static_cast<size_t>(d));
-    check_csr(indptr, indices, values.size(), d);
     return choose_loss(SparseRows<T, I>(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, k),
                        task);
 }
@@ -111,10 +112,10 @@ void bind_linear(nb::module_& m) {
     // One name, overloaded over number and index types; the driver is solvers/dual_blocks.py.
     m.def("dense_blocks", &dense<float>);
     m.def("dense_blocks", &dense<double>);
-    m.def("csr_blocks", &csr<float, int32_t>);
-    m.def("csr_blocks", &csr<double, int32_t>);
     m.def("csr_blocks", &csr<float, int64_t>);
     m.def("csr_blocks", &csr<double, int64_t>);
+    m.def("csr_blocks", &csr<float, int32_t>);
+    m.def("csr_blocks", &csr<double, int32_t>);
     m.def("moments", &moments<float>, nb::arg("X").noconvert());
     m.def("moments", &moments<double>, nb::arg("X").noconvert());
     m.def("to_csr", &to_csr<float>, nb::arg("X").noconvert(), nb::arg("stored"));

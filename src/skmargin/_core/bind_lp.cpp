@@ -94,7 +94,7 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
 }
 
 template <class T>
-nb::dict lp_dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
+nb::dict lp_dense(Exact<Matrix<T>> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
                   std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
                   Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
                   uint64_t seed) {
@@ -105,7 +105,7 @@ nb::dict lp_dense(Matrix<T> X, Vector<int32_t> y, Vector<double> cap, int32_t k,
 }
 
 template <class T>
-nb::dict lp_gram(Matrix<T> K, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
+nb::dict lp_gram(Exact<Matrix<T>> K, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
                  std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
                  Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
                  uint64_t seed) {
@@ -119,10 +119,11 @@ nb::dict lp_gram(Matrix<T> K, Vector<int32_t> y, Vector<double> cap, int32_t k, 
     return solve(GramRows<T>(row, std::move(diagonal), k), task);
 }
 
-// As lp_gram, but a row of the matrix is asked for where it is needed: rows(i) is an array of n numbers.
+// As lp_gram, but a row of the matrix is asked for where it is needed: rows(i) is an array of n numbers, which `rows`
+// itself keeps until the next call.
 template <class T>
-nb::dict lp_rows(nb::callable rows, Vector<T> diagonal, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
-                 std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
+nb::dict lp_rows(nb::callable rows, Exact<Vector<T>> diagonal, Vector<int32_t> y, Vector<double> cap, int32_t k,
+                 double q, std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
                  Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
                  uint64_t seed) {
     const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
@@ -130,7 +131,7 @@ nb::dict lp_rows(nb::callable rows, Vector<T> diagonal, Vector<int32_t> y, Vecto
     task.check(n, n);
     const auto row = [&](int64_t i) {
         nb::gil_scoped_acquire lock;
-        const auto numbers = nb::cast<Vector<T>>(rows(i));
+        const auto numbers = nb::cast<Vector<T>>(rows(i), false);  // a converted copy would end here
         if (numbers.size() != n) throw nb::value_error("a row of the kernel matrix has the wrong length");
         return numbers.data();
     };
@@ -138,19 +139,14 @@ nb::dict lp_rows(nb::callable rows, Vector<T> diagonal, Vector<int32_t> y, Vecto
 }
 
 template <class T, class I>
-nb::dict lp_csr(Vector<I> indptr, Vector<I> indices, Vector<T> values, int64_t d, Vector<int32_t> y, Vector<double> cap,
-                int32_t k, double q, std::optional<Vector<double>> mean, bool intercept, Vector<double> b,
-                Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes,
-                bool stop_on_stall, bool face, uint64_t seed) {
+nb::dict lp_csr(Vector<I> indptr, Vector<I> indices, Exact<Vector<T>> values, int64_t d, Vector<int32_t> y,
+                Vector<double> cap, int32_t k, double q, std::optional<Vector<double>> mean, bool intercept,
+                Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol,
+                int64_t passes, bool stop_on_stall, bool face, uint64_t seed) {
     const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
+    check_csr(indptr, indices, values.size(), d);
     const size_t n = indptr.size() - 1;
     task.check(n, static_cast<size_t>(d));
-    if (indptr.data()[0] != 0 || indptr.data()[n] > static_cast<I>(indices.size()) || indices.size() != values.size())
-        throw nb::value_error("the CSR arrays do not fit each other");
-    for (size_t i = 0; i < n; ++i)
-        if (indptr.data()[i + 1] < indptr.data()[i]) throw nb::value_error("CSR indptr must not fall");
-    for (size_t p = 0; p < indices.size(); ++p)
-        if (indices.data()[p] < 0 || indices.data()[p] >= d) throw nb::value_error("a CSR column lies outside 0..d-1");
     return solve(SparseRows<T, I>(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, k), task);
 }
 
@@ -164,8 +160,8 @@ void bind_lp(nb::module_& m) {
     m.def("lp_gram", &lp_gram<double>);
     m.def("lp_rows", &lp_rows<float>);
     m.def("lp_rows", &lp_rows<double>);
-    m.def("lp_csr", &lp_csr<float, int32_t>);
-    m.def("lp_csr", &lp_csr<double, int32_t>);
     m.def("lp_csr", &lp_csr<float, int64_t>);
     m.def("lp_csr", &lp_csr<double, int64_t>);
+    m.def("lp_csr", &lp_csr<float, int32_t>);
+    m.def("lp_csr", &lp_csr<double, int32_t>);
 }

@@ -46,13 +46,8 @@ template <class I>
 nb::tuple csr(Vector<I> indptr, Vector<I> indices, Vector<double> values, int64_t d, Vector<int32_t> y,
               Vector<double> cap, Matrix<double> W, Vector<double> b, bool intercept, double eta, double decay,
               int64_t first, bool reduce, uint64_t seed) {
+    check_csr(indptr, indices, values.size(), d);
     const size_t n = indptr.size() - 1;
-    if (indptr.data()[0] != 0 || indptr.data()[n] > static_cast<I>(indices.size()) || indices.size() != values.size())
-        throw nb::value_error("the CSR arrays do not fit each other");
-    for (size_t i = 0; i < n; ++i)
-        if (indptr.data()[i + 1] < indptr.data()[i]) throw nb::value_error("CSR indptr must not fall");
-    for (size_t p = 0; p < indices.size(); ++p)
-        if (indices.data()[p] < 0 || indices.data()[p] >= d) throw nb::value_error("a CSR column lies outside 0..d-1");
     return epoch(SparseRows<double, I>(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d,
                                        static_cast<int32_t>(W.shape(0))),
                  y, cap, W, b, intercept, Step{eta, decay, first, reduce, seed});
@@ -62,6 +57,6 @@ nb::tuple csr(Vector<I> indptr, Vector<I> indices, Vector<double> values, int64_
 
 void bind_svrg(nb::module_& m) {
     m.def("dense_epoch", &dense);
-    m.def("csr_epoch", &csr<int32_t>);
     m.def("csr_epoch", &csr<int64_t>);
+    m.def("csr_epoch", &csr<int32_t>);
 }

@@ -92,15 +92,4 @@ inline void check_lengths(const Task& t, size_t n, size_t d) {
         if (t.cls.data()[j] < 0 || t.cls.data()[j] >= t.k) throw nb::value_error("a rival lies outside 0..k-1");
 }
 
-template <class I>
-void check_csr(const Vector<I>& indptr, const Vector<I>& indices, size_t values, int64_t d) {
-    const size_t n = indptr.size() - 1;
-    if (indptr.data()[0] != 0 || indptr.data()[n] > static_cast<I>(indices.size()) || indices.size() != values)
-        throw nb::value_error("the CSR arrays do not fit each other");
-    for (size_t i = 0; i < n; ++i)
-        if (indptr.data()[i + 1] < indptr.data()[i]) throw nb::value_error("CSR indptr must not fall");
-    for (size_t p = 0; p < indices.size(); ++p)
-        if (indices.data()[p] < 0 || indices.data()[p] >= d) throw nb::value_error("a CSR column lies outside 0..d-1");
-}
-
 }  // namespace skm

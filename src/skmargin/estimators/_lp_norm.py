@@ -105,7 +105,7 @@ class LpNormSVC(DualMachine):
 
     def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> DualState:
         state = solve_lp(
-            problem.X, problem.y, self.C * problem.weight, problem.n_classes, self.p,
+            problem.X, problem.y, self.C * problem.weight, problem.n_classes, float(self.p),
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
             n_jobs=self.n_jobs, verbose=self.verbose,
             state=before.solution if before is not None and before.fits(problem, DualState) else None,
@@ -142,7 +142,7 @@ class LpNormSVC(DualMachine):
             return factor(rows) if can_factor(rows) else None
 
         state = solve_lp_kernel(
-            matrix, y, self.C * problem.weight, k, self.p,
+            matrix, y, self.C * problem.weight, k, float(self.p),
             coarse=(lambda: whole(np.float32)) if single else None, factored=factored,
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
             verbose=self.verbose,
