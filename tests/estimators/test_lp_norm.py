@@ -321,3 +321,12 @@ def test_float32_rows_have_the_objective_of_their_machine():
     hinges[own] = 0
     norm = (np.linalg.norm(clf.coef_, axis=1) ** 1.5).sum() ** (1 / 1.5)
     assert clf.objective_ == pytest.approx(0.5 * norm**2 + 1e4 * hinges.max(axis=1).sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [1.2, 3.0])
+def test_rows_of_zeros(p):
+    """No class vector can have a length: the losses at zero are the optimum."""
+    y = np.arange(12) % 4
+    clf = LpNormSVC(p=p, fit_intercept=False).fit(np.zeros((12, 3)), y)
+    assert clf.objective_ == pytest.approx(12) and clf.dual_gap_ <= clf.tol
+    assert not clf.coef_.any()

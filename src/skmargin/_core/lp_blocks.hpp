@@ -268,7 +268,7 @@ class LpModel {
     void set_power(int32_t l) {
         set_tau(l);
         const double u2 = length2(l) / unit2_;
-        power_[l] = u2 > 0 ? std::pow(u2, 0.5 * q_ - 1) : 0.0;
+        power_[l] = u2 > 0 ? std::pow(u2, 0.5 * q_ - 1) : 1.0;  // only where no class vector can have a length
         share_[l] = power_[l] * u2;
     }
     double beta(int32_t l) const { return base_[l] + geo_.t * weight(l) * tot_[l]; }
