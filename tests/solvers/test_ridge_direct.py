@@ -43,6 +43,15 @@ def test_kernel(machine, s):
         assert iterate_kernel(K.copy(), S, Y, machine, np.array([s]), 1e-13, 2)[0].reached > 1e-13
 
 
+@pytest.mark.parametrize("bias", ["penalised", "free", "none"])
+def test_kernel_with_negative_eigenvalues(bias):
+    machine, indefinite = Machine("coefficients", bias, True), rng.integers(-1, 2, (N, N)).astype(float)
+    indefinite += indefinite.T
+    np.fill_diagonal(indefinite, 0)  # no pivot to begin with
+    wanted = RidgePath(spectrum_of_kernel(indefinite.copy(), S, machine), Y, machine).solution(1e-14)
+    agree(solve_kernel(indefinite.copy(), S, Y, machine, 1e-14), wanted, 1e-10)
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 @pytest.mark.parametrize("d", [5, 80])

@@ -48,7 +48,7 @@ def solutions_kernel(
 ) -> Solutions:
     """Solutions for several positive strengths on a symmetric kernel matrix, which is overwritten.
 
-    Only its diagonal and what is right of it are read.
+    Only its diagonal and what is right of it are read and lost; the rest is multiplied by the roots of the weights.
     """
     raw, root = np.sqrt(weight), np.sqrt(machine.weights(weight))
     if (weight != 1).any():

@@ -2,7 +2,8 @@
 
 Direct.  ``coefficients`` or explicit features: the normal equations ``(Z'PZ + s diag(1.., beta)) (a, b) = Z'P y`` with
 Z = (Phi, 1), on the smaller side of Phi.  ``kernel``: ``(sqrt(p) K sqrt(p) + s I) u = y~ - q b``.  Their condition is
-largest eigenvalue / s, so strengths below `EIGENVALUE_DIGITS` times the largest eigenvalue go to the spectrum.
+largest eigenvalue / s, so strengths below `EIGENVALUE_DIGITS` times the largest eigenvalue go to the condensed form,
+and those that it cannot solve (kernels with negative eigenvalues) to the spectrum.
 Iterative.  LSMR (Fong & Saunders 2011) on ``min ||A a + q b - y~||^2 + s ||(a, b)||^2``, products with A only; the free
 intercept is eliminated by projecting q out.  ``kernel``: conjugate gradients.
 """
@@ -45,7 +46,12 @@ def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Mach
     if machine.penalty == "coefficients":
         largest *= largest / float(weight.sum())
         if s < EIGENVALUE_DIGITS * largest:
-            return solutions_kernel(K, weight, Y, machine, np.array([s])).at(0)
+            diagonal = K.diagonal().copy()
+            found = solutions_kernel(K, weight, Y, machine, np.array([s]))
+            if found.solved[0]:
+                return found.at(0)
+            K = _restored(K, diagonal, weight)
+            return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
         root = np.sqrt(weight)  # columns: basis points as often as their rows
         K *= root
         p = np.sqrt(machine.weights(weight))
@@ -60,6 +66,17 @@ def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Mach
     K[np.diag_indices_from(K)] += s
     u, b, residual = _dual(K, root, Y, machine, s)
     return Solution(root[:, None] * u, b, residual)
+
+
+def _restored(K: np.ndarray, diagonal: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The kernel matrix after `solutions_kernel`, which leaves what is left of the diagonal, times roots of weights."""
+    root = np.sqrt(weight)
+    K = np.tril(K, -1)
+    K /= root
+    K /= root[:, None]
+    K += K.T
+    np.fill_diagonal(K, diagonal)
+    return K
 
 
 def solve_features(
