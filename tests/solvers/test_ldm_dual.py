@@ -57,6 +57,20 @@ def test_features(C, l1, l2, route, monkeypatch):
     assert_allclose(X @ state.coef, f, atol=2e-5 if tol == 1e-10 else 1e-2)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_single_precision_certifies_what_is_true(form, tol, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((200, 1500)).astype(np.float32)
+    problem = LDMProblem(np.where(rng.random(200) < 0.5, 1.0, -1.0), np.ones(200), 0.1, 0.0, 0.0)
+    best = solve_features(rows.astype(np.float64), problem, 1e-13, 20000, 0)
+    monkeypatch.setattr(ldm_dual, "FEW_FEATURES", 0)
+    monkeypatch.setattr(ldm_dual, "GRAM_ROWS", 0)
+    state = solve_features(form(rows), problem, tol, 2000, 0)
+    assert state.gap <= tol
+    assert state.objective * (1 - state.gap) <= best.objective * (1 + 1e-12)
+
+
 def objective_of(f, norm, problem):
     d, p = problem.y * f, problem.p
     variance = p @ (d - p @ d) ** 2

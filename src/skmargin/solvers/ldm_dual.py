@@ -44,6 +44,7 @@ from skmargin._core import _ext
 
 from ..kernels.gram import inner_products, refuse_indefinite, row_blocks
 from .box_dual import EXACT, FEWEST, Box, Solve, maximise, polish
+from .dual_blocks import SINGLE_TOL, _arrays
 from .lapack import cholesky, cholesky_solve, cholesky_solve_rows
 from .linear_system import Solution, dense
 from .sources import products
@@ -391,18 +392,19 @@ def _shifted_rows(rows: np.ndarray, theta: np.ndarray) -> Solve:
 def _solve_rows(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None) -> LDMState:
     p, y, l1, l2 = problem.p, problem.y, problem.l1, problem.l2
     cap, kappa = problem.C * problem.weight, l2 * p
-    arrays = (X.indptr, X.indices, X.data, X.shape[1]) if sparse.issparse(X) else (np.ascontiguousarray(X),)
+    arrays = _arrays(X, X.dtype if tol >= SINGLE_TOL else np.float64)
     ascend = _ext.csr_box if sparse.issparse(X) else _ext.dense_box
-    toward = np.asarray(X.T @ (p * y))
+    toward = _back(X, p * y)
     mu, g, passes, inner_tol, before = 1.0, l1 * p, 0, 0.3 * tol, (np.nan, np.nan)
     if state is not None:
         mu, g = state.mu, state.start(problem)
         g = g if l2 > 0 else np.clip(g, l1 * p, l1 * p + cap)  # without the variance u is all there is
     while True:
         lin = (l1 + l2 * mu) * p
-        g, w, _, _, _, used = ascend(*arrays, y, cap, lin, kappa, g, inner_tol, max_iter - passes, seed + passes)
+        g, _, _, _, _, used = ascend(*arrays, y, cap, lin, kappa, g, inner_tol, max_iter - passes, seed + passes)
         passes += used
-        d = y * (X @ w)
+        w = _back(X, y * g)  # that of the ascent has the rounding of its steps, which the certificate must not have
+        d = y * products(X, w)
         m = float(p @ d)
         # the margins t at which the conjugate losses are attained, and the multipliers that belong to them
         t = np.maximum((lin - g) / kappa, np.minimum(1, (lin + cap - g) / kappa)) if l2 > 0 else np.ones(len(y))
