@@ -330,3 +330,20 @@ def test_rows_of_zeros(p):
     clf = LpNormSVC(p=p, fit_intercept=False).fit(np.zeros((12, 3)), y)
     assert clf.objective_ == pytest.approx(12) and clf.dual_gap_ <= clf.tol
     assert not clf.coef_.any()
+
+
+def test_a_start_near_the_optimum_is_no_reason_to_believe_float32():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8000, 50))
+    y = (X @ rng.normal(size=(50, 3)) + 3 * rng.normal(size=(8000, 3))).argmax(axis=1)
+    X += 3
+    clf = LpNormSVC(C=1e-3, tol=1e-10, random_state=0, warm_start=True).fit(X, y)
+    best = clf.objective_
+    clf.set_params(tol=1e-9).fit(X, y)
+    F = X @ clf.coef_.T + clf.intercept_
+    own = np.arange(len(y)), y
+    hinges = 1 - F[own][:, None] + F
+    hinges[own] = 0
+    penalty = 0.5 * (np.linalg.norm(clf.coef_, axis=1) ** clf.p).sum() ** (2 / clf.p)
+    assert clf.objective_ == pytest.approx(penalty + clf.C * hinges.max(axis=1).sum(), rel=1e-12)
+    assert clf.objective_ <= best * (1 + 1e-9)

@@ -235,7 +235,7 @@ def _solve(
     # gears have cost the same after this many passes.
     most = max_iter if rows is None else min(max_iter, 100 + 5 * d * k)
     passes, best, bound = 0, None, -np.inf  # the bound of one stage holds for all of them
-    arrays: tuple[Any, ...] = ()
+    rough = False  # so far single precision, on its way to another tolerance: it certifies nothing
     for arrays, goal, may_stall in stages:
         out = solve(
             *arrays, y, cap, k, p / (p - 1), mean, intercept, multipliers, *duals,
@@ -243,6 +243,9 @@ def _solve(
         )  # fmt: skip
         duals, multipliers = out["duals"], out["multipliers"]
         passes += out["passes"]
+        if rough:
+            best, bound = None, -np.inf
+        rough = goal > tol
         if verbose:
             print(
                 f"[skmargin] p={p:g}: {passes} passes, objective {out['primal']:.6g}, "
@@ -256,10 +259,10 @@ def _solve(
             break
     assert best is not None
     needed, interior = _needed(stages, tol), False
-    reached = best["primal"] - bound <= needed * best["primal"] or passes >= max_iter
+    reached = (best["primal"] - bound <= needed * best["primal"] and not rough) or passes >= max_iter
     if rows is not None and not reached:
         left = max_iter - passes
-        if best["primal"] - bound <= tol * best["primal"]:  # what is left is nobody's wish
+        if best["primal"] - bound <= tol * best["primal"] and not rough:  # what is left is nobody's wish
             left = min(left, POLISHING)
         with blas_threads(1):
             R = np.asarray(rows(), dtype=np.float64)
@@ -268,7 +271,7 @@ def _solve(
         linear = solve in (_ext.lp_dense, _ext.lp_csr)
         b = point.b + (point.W @ mean if linear and intercept else 0.0)
         out = solve(  # the certificate
-            *arrays, y, cap, k, p / (p - 1), mean if intercept else None, intercept, b,
+            *stages[-1][0], y, cap, k, p / (p - 1), mean if intercept else None, intercept, b,
             *_sparse_duals(point.alpha, cap), tol, 0, False, False, seed,
         )  # fmt: skip
         if verbose:
@@ -276,11 +279,11 @@ def _solve(
                 f"[skmargin] p={p:g}: {point.n_iter} interior-point steps, objective {out['primal']:.6g}, "
                 f"relative gap {relative_gap(out['primal'], out['gap']):.1e}"
             )
-        bound = max(bound, out["primal"] - out["gap"])
+        bound = max(-np.inf if rough else bound, out["primal"] - out["gap"])
         if point.objective < out["primal"]:
             out |= {"W": point.W, "b": point.b, "primal": point.objective}
             interior = True
-        if out["primal"] <= best["primal"]:
+        if rough or out["primal"] <= best["primal"]:
             best = out
         else:
             interior = False
