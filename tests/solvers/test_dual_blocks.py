@@ -71,3 +71,13 @@ def test_a_start_near_the_optimum_is_no_reason_to_believe_float32():
     primal = 0.5 * np.square(again.W).sum() + cap @ np.maximum(0, 1 - margins)
     assert again.gap <= 1e-4
     assert again.objective == pytest.approx(primal, rel=1e-9)
+
+
+def test_newton_steps_leave_multipliers_of_the_centred_features():
+    """The same problem again ends where it begins."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 5))
+    y = (X @ rng.standard_normal((5, 3)) + 1.5 * rng.standard_normal((2000, 3))).argmax(axis=1).astype(np.int32)
+    task = X + 50, y, np.full(2000, 100.0), 3, "max"
+    state = solve_linear(*task, tol=1e-6)
+    assert solve_linear(*task, tol=1e-5, state=state).n_iter == 0

@@ -50,7 +50,7 @@ class DualState:
     start: np.ndarray  # CSR arrays of the duals: row starts, rivals, numbers
     rivals: np.ndarray
     alpha: np.ndarray
-    multipliers: np.ndarray  # (k,) of the free intercept
+    multipliers: np.ndarray  # (k,) of the free intercept: f = W (x - mean) + multipliers
     cap: np.ndarray  # (n,) C s_i that the duals belong to
     objective: float
     gap: float  # relative duality gap (P - D)/P, certified
@@ -138,7 +138,7 @@ def solve_linear(
         if block_flops(n, X.shape[1], k, strength) > budget:
             trial, work = ascend(state, *stages[0], budget, 1)
             if trial.gap > goal and mistakes(X, y, trial) > SEPARABLE:
-                state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter, seed, verbose)
+                state = _newton(X, y, state, k, loss, K, fit_intercept, mean, goal, max_iter, seed, verbose)
                 if state.gap <= tol or state.n_iter >= max_iter:
                     return state
             elif trial.gap <= goal or max_iter == 1:
@@ -154,7 +154,7 @@ def solve_linear(
         if state.n_iter >= most or (dtype is np.float32 and tol >= SINGLE_TOL and state.gap <= 0.9 * tol):
             break
     if state.gap > goal and state.n_iter < max_iter and step < np.inf:
-        state = _newton(X, y, state, k, loss, K, fit_intercept, goal, max_iter - state.n_iter, seed, verbose)
+        state = _newton(X, y, state, k, loss, K, fit_intercept, mean, goal, max_iter - state.n_iter, seed, verbose)
         if state.gap > tol and state.n_iter < max_iter:  # no gear is left: passes while they gain
             state = better(state, ascend(state, np.float64, tol, True, np.inf, max_iter)[0])
     return state
@@ -252,10 +252,13 @@ def _zero(n: int, d: int, k: int, cap: np.ndarray) -> DualState:
 
 
 def _newton(
-    X: Any, y: np.ndarray, blocks: DualState, k: int, loss: str, K: int, fit_intercept: bool, tol: float, max_iter: int,
-    seed: int, verbose: int,
+    X: Any, y: np.ndarray, blocks: DualState, k: int, loss: str, K: int, fit_intercept: bool, mean: np.ndarray,
+    tol: float, max_iter: int, seed: int, verbose: int,
 ) -> DualState:  # fmt: skip
-    """The semismooth Newton gear (_core/newton.hpp) from the duals of the block passes; the better of both results."""
+    """The semismooth Newton gear (_core/newton.hpp) from the duals of the block passes; the better of both results.
+
+    ``mean`` is where the block passes centre the features: there its intercepts are their multipliers.
+    """
     X = X.toarray() if sparse.issparse(X) else X
     with blas_threads(1):
         out = _ext.newton(
@@ -268,8 +271,8 @@ def _newton(
     if verbose:
         print(f"[skmargin] Newton: {out['n_newton']} steps, objective {out['objective']:.6g}, relative gap {gap:.1e}")
     newton = DualState(
-        out["W"], out["b"], out["indptr"], out["classes"], out["alpha"], out["b"], blocks.cap, out["objective"], gap,
-        blocks.n_iter + out["n_newton"],
+        out["W"], out["b"], out["indptr"], out["classes"], out["alpha"], out["b"] + out["W"] @ mean, blocks.cap,
+        out["objective"], gap, blocks.n_iter + out["n_newton"],
     )  # fmt: skip
     return newton if np.isinf(blocks.objective) else better(blocks, newton)
 
