@@ -1,10 +1,13 @@
 """The dual point of the certificate with a free intercept (_core/balance.hpp)."""
 
+from time import perf_counter
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 from skmargin._core import _ext
+from skmargin.solvers.progress import listening
 
 
 def balance(alpha, y, cap, loss="max", K=1, F=None):
@@ -147,3 +150,16 @@ def test_a_table_that_does_not_fit_is_refused():
     for y, cap in ((np.zeros(2), np.ones(3)), (np.zeros(3), np.ones(2)), (np.full(3, 2), np.ones(3))):
         with pytest.raises(ValueError, match="table core"):
             _ext.table_balance(np.zeros((3, 2)), y.astype(np.int32), cap, True)
+
+
+def test_a_long_chain_of_classes_is_not_silent(k=1500):
+    """Where classes meet their neighbours only, potentials take as many steps as there are classes."""
+    y = np.tile(np.arange(k, dtype=np.int32), 2)
+    alpha = np.zeros((2 * k, k))
+    alpha[np.arange(k - 1), np.arange(1, k)] = 0.5
+    alpha[np.arange(k + 1, 2 * k), np.arange(k - 1)] = np.linspace(0.2, 0.8, k - 1)
+    asked = [perf_counter()]
+    with listening(lambda _: asked.append(perf_counter())):
+        _ext.table_balance(alpha, y, np.ones(2 * k), False)
+    assert np.diff([*asked, perf_counter()]).max() < 1
+    np.testing.assert_allclose(coefficients(alpha, y).sum(axis=0), 0, atol=1e-9)

@@ -30,13 +30,14 @@ void balance(nb::ndarray<double, nb::ndim<2>, nb::device::cpu> alpha, skm::Vecto
     std::iota(all.begin(), all.end(), 0);
     std::vector<double> row(k);
     const int64_t down = alpha.stride(0), right = alpha.stride(1);
-    skm::table_balance(k, n, {cap.data(), together}, [&](int64_t i, auto visit) {
+    const auto with = [&](int64_t i, auto visit) {
         double* const first = alpha.data() + i * down;
         for (int32_t l = 0; l < k; ++l) row[l] = first[l * right];
         visit(y(i), all.data(), row.data(), k);
         for (int32_t l = 0; l < k; ++l) first[l * right] = row[l];
         poll.work(8.0 * k);
-    });
+    };
+    skm::table_balance(k, n, {cap.data(), together}, with, poll);
 }
 
 }  // namespace

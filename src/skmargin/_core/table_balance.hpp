@@ -15,14 +15,22 @@
 
 #include "balance.hpp"
 #include "losses.hpp"
+#include "poll.hpp"
 
 namespace skm {
 
 // Potentials x of classes with sum_l C_jl (x_j - x_l) = excess_j: conjugate gradients, preconditioned by the diagonal.
-inline std::vector<double> potentials(const std::vector<double>& C, const std::vector<double>& excess) {
+inline std::vector<double> potentials(const std::vector<double>& C, const std::vector<double>& excess, Poll& poll) {
     const size_t k = excess.size();
-    std::vector<double> x(k), r = excess, z(k), d(k), Ld(k), total(k);
-    for (size_t j = 0; j < k; ++j) total[j] = std::accumulate(&C[j * k], &C[j * k] + k, 0.0);
+    std::vector<double> x(k), r = excess, z(k), d(k), Ld(k), total(k), flow;
+    std::vector<size_t> start(1);
+    std::vector<int32_t> other;  // many classes: few pairs carry flow
+    for (size_t j = 0; j < k; ++j) {
+        for (size_t l = 0; l < k; ++l)
+            if (C[j * k + l] > 0) other.push_back(static_cast<int32_t>(l)), flow.push_back(C[j * k + l]);
+        start.push_back(other.size());
+        total[j] = std::accumulate(flow.begin() + start[j], flow.end(), 0.0);
+    }
     const auto dot = [](const auto& a, const auto& b) {
         return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
     };
@@ -35,14 +43,14 @@ inline std::vector<double> potentials(const std::vector<double>& C, const std::v
         if (!(rho > target)) break;
         for (size_t j = 0; j < k; ++j) d[j] = z[j] + (step ? rho / before : 0) * d[j];
         for (size_t j = 0; j < k; ++j) {
-            const double* row = &C[j * k];
             double sum = 0;
-            for (size_t l = 0; l < k; ++l) sum += row[l] * d[l];
+            for (size_t e = start[j]; e < start[j + 1]; ++e) sum += flow[e] * d[other[e]];
             Ld[j] = total[j] * d[j] - sum;
         }
         const double curvature = dot(d, Ld);
         if (!(curvature > 0)) break;
         for (size_t j = 0; j < k; ++j) x[j] += rho / curvature * d[j], r[j] -= rho / curvature * Ld[j];
+        poll.work(2.0 * static_cast<double>(flow.size()) + 10.0 * static_cast<double>(k));
     }
     return x;
 }
@@ -68,7 +76,7 @@ struct TableLoss {
 
 // Makes the duals of a table (n, k), zero in the column of the own class, a circulation.  `with` as for balance().
 template <class With>
-void table_balance(int32_t k, int64_t n, const TableLoss& loss, With&& with) {
+void table_balance(int32_t k, int64_t n, const TableLoss& loss, With&& with, Poll& poll) {
     const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
     std::vector<double> C(static_cast<size_t>(k) * k), excess(k), room(k), same(k);
     double flow = 0;
@@ -82,7 +90,7 @@ void table_balance(int32_t k, int64_t n, const TableLoss& loss, With&& with) {
         });
     for (int32_t j = 0; j < k; ++j)
         for (int32_t l = 0; l <= j; ++l) C[arc(j, l)] = C[arc(l, j)] = j == l ? 0 : C[arc(j, l)] + C[arc(l, j)];
-    const std::vector<double> x = potentials(C, excess);
+    const std::vector<double> x = potentials(C, excess, poll);
     std::fill(excess.begin(), excess.end(), 0.0);
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t*, double* alpha, int32_t m) {
