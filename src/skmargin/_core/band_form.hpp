@@ -53,7 +53,7 @@ class BandForm {
             const int panel = forward ? step : panels - 1 - step, k = panel * b_, rows = n_ - k - b_;
             const int count = counts_[panel];
             const size_t size = static_cast<size_t>(count) * count;
-            const double* S = &S_[forward ? begin : end - size];
+            const double* S = S_.data() + (forward ? begin : end - size);
             begin += size, end -= size;
             if (count == 0) continue;
             double *first = product.data(), *second = first + static_cast<size_t>(b_) * columns, *to = X + k + b_;

@@ -8,7 +8,6 @@
 // and needs only v_l'x_i, known at the start, and u_l'x_i, one pass over the face.  The step of CG is projected back on
 // the constraints, and a line search on the dual itself, whose cost does not depend on the data, makes sure it rises.
 #pragma once
-#include <cmath>
 #include <vector>
 
 #include "face.hpp"

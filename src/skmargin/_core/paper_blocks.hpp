@@ -10,7 +10,6 @@
 // Rows are those of X, or of a kernel matrix K; then the scores F = K c take the place of W.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -71,7 +70,7 @@ class PaperBlocks {
     double primal = 0, gap = infinity;
     int64_t passes = 0;
 
-    bool run(double tol, int64_t max_passes, uint64_t seed) {
+    void run(double tol, int64_t max_passes, uint64_t seed) {
         Random random(seed);
         std::vector<int64_t> order(rows_.n);
         std::iota(order.begin(), order.end(), int64_t{0});
@@ -80,7 +79,6 @@ class PaperBlocks {
             sweep(order);
             if (++passes % 5 == 0 || passes == max_passes) certify();
         }
-        return gap <= tol * primal;
     }
     // Sets primal and gap.
     void certify() {
