@@ -42,3 +42,9 @@ def test_cholesky_stops_when_the_basis_represents_every_row():
 def test_unknown_method():
     with pytest.raises(ValueError, match="basis must be one of"):
         choose(X, 4, "best")
+
+
+def test_cholesky_refuses_a_kernel_without_a_pivot():
+    kernel = {"kernel": "sigmoid", "gamma": 0.01, "coef0": -9.0}
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        basis_rows(X, 4, "cholesky", np.random.RandomState(0), lambda c: gram(X, X[c], **kernel), **kernel)

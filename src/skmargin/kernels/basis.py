@@ -39,7 +39,12 @@ def basis_rows(
         return np.unique(kmeans_plusplus(rows, n_basis, random_state=rng)[1])
     if method != "cholesky":
         raise ValueError(f"basis must be one of {METHODS}, got {method!r}.")
-    return np.sort(_pivots(np.array(gram_diagonal(X, **kernel), dtype=np.float64), n_basis, kernel_columns))
+    diagonal = np.array(gram_diagonal(X, **kernel), dtype=np.float64)
+    if diagonal.min() < 0 >= diagonal.max():  # there would be no basis at all
+        raise ValueError(
+            f"basis='cholesky' needs a positive semi-definite kernel, but K(x, x) is at most {diagonal.max():.3g}."
+        )
+    return np.sort(_pivots(diagonal, n_basis, kernel_columns))
 
 
 def _pivots(rest: np.ndarray, n_basis: int, kernel_columns: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
