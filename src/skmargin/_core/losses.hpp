@@ -142,8 +142,8 @@ inline void clip_to_sum(double* v, int32_t m, double u, double U, double* out) {
         }
         if (!first) {
             const double excess = held - std::min(top + nu, U);
-            if (excess >= 0) lo = std::max(lo, nu);
-            if (excess <= 0) hi = std::min(hi, nu);
+            if (!(excess < 0)) lo = std::max(lo, nu);  // what is no number ends it
+            if (!(excess > 0)) hi = std::min(hi, nu);
             if (lo >= hi) break;
         }
         double next = root(free, full, n, infinity);
