@@ -202,3 +202,11 @@ def test_arrays_that_do_not_fit_are_refused(change: dict[str, Any], message: str
     }
     with pytest.raises(ValueError, match=message):
         _ext.newton(**(given | change))
+
+
+def test_a_matrix_that_is_factored_in_strips():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 700)), np.arange(60) % 4
+    out = newton(X, y, 1e-3)
+    assert out["converged"] and out["n_newton"] < 50
+    assert primal(X, y, 1e-3, "max", 1, out["W"], out["b"]) == pytest.approx(out["objective"], rel=1e-12)

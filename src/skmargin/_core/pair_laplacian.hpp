@@ -113,7 +113,7 @@ class PairLaplacian {
             }
     }
 
-    // In panels, so that an interrupt never waits for a whole factorisation.
+    // In panels, and strips of what is left of them, so that an interrupt never waits for a whole factorisation.
     bool cholesky() {
         const double one = 1, minus = -1;
         for (int from = 0; from < N_;) {
@@ -122,12 +122,19 @@ class PairLaplacian {
             int info = 0;
             blas.potrf("L", &size, A, &N_, &info);
             if (info != 0) return false;
-            if (rest > 0) {
-                double* B = A + size;
-                blas.trsm("R", "L", "T", "N", &rest, &size, &one, A, &N_, B, &N_);
-                blas.syrk("L", "N", &rest, &size, &minus, B, &N_, &one, B + static_cast<size_t>(size) * N_, &N_);
+            double* B = A + size;
+            if (rest > 0) blas.trsm("R", "L", "T", "N", &rest, &size, &one, A, &N_, B, &N_);
+            poll_.work(1.0 * size * size * (rest + size));
+            const int strip = std::max(panel, static_cast<int>(1e9 / (1.0 * size * std::max(rest, 1))));
+            for (int at = 0; at < rest; at += strip) {
+                const int columns = std::min(strip, rest - at), below = rest - at - columns;
+                double* C = B + at + static_cast<size_t>(size + at) * N_;
+                blas.syrk("L", "N", &columns, &size, &minus, B + at, &N_, &one, C, &N_);
+                if (below > 0)
+                    blas.gemm("N", "T", &below, &columns, &size, &minus, B + at + columns, &N_, B + at, &N_, &one,
+                              C + columns, &N_);
+                poll_.work(1.0 * size * columns * (columns + 2 * below));
             }
-            poll_.work(1.0 * size * rest * (rest + size));
             from += size;
         }
         return true;
