@@ -23,6 +23,13 @@ from ._base import COUNT, JOBS, MarginClassifier, Problem
 LARGEST_DIRECT = 6000  # rows of one two-class problem up to which all of them are basis points, factorised directly
 
 
+class Basis(NamedTuple):
+    """Rows that span the machines, and what maps coefficients of the features to those of the rows (None: nothing)."""
+
+    rows: np.ndarray
+    to_rows: np.ndarray | None
+
+
 class Prepared(NamedTuple):
     """Training data, for kernels with the rows sorted by class, and what the two-class machines are fitted on."""
 
@@ -31,6 +38,7 @@ class Prepared(NamedTuple):
     source: Source
     iterative: bool
     duels: list[Duel]
+    basis: Basis | None = None  # None: all rows, or the features themselves
 
 
 class PairwiseMachines(MarginClassifier):
@@ -76,8 +84,6 @@ class PairwiseMachines(MarginClassifier):
 
     def _with_source(self, problem: Problem, gamma: float, parts: list[Duel], penalty: str) -> Prepared:
         largest = max(len(duel.rows) for duel in parts)
-        self.basis_indices_: Any = None
-        self._basis_map: Any = None
         if self.kernel == "linear":
             iterative = min(largest, problem.X.shape[1]) > LARGEST_DIRECT
             if iterative:
@@ -94,7 +100,8 @@ class PairwiseMachines(MarginClassifier):
                 self._say(f"{largest} rows in a two-class problem: iterative solver.")
             blocks = KernelBlocks(lambda rows, columns: self._block(problem.X, rows, columns, gamma))
             return Prepared(problem, gamma, blocks, largest > LARGEST_DIRECT, parts)
-        return Prepared(problem, gamma, Features(self._basis_features(problem, gamma, basis, penalty)), False, parts)
+        chosen, Phi = self._basis_features(problem, gamma, basis, penalty)
+        return Prepared(problem, gamma, Features(Phi), False, parts, chosen)
 
     def _block(self, X: Any, rows: np.ndarray, columns: np.ndarray, gamma: float) -> np.ndarray:
         if self.kernel == "precomputed":
@@ -105,8 +112,8 @@ class PairwiseMachines(MarginClassifier):
             check_symmetric(K)
         return K
 
-    def _basis_features(self, problem: Problem, gamma: float, basis: str, penalty: str) -> np.ndarray:
-        """Kernel of all rows with the basis; where the kernel norm is the penalty, times ``K_basis^(-1/2)``."""
+    def _basis_features(self, problem: Problem, gamma: float, basis: str, penalty: str) -> tuple[Basis, np.ndarray]:
+        """The basis, and the kernel of all rows with it; where the kernel norm is the penalty, times ``K^(-1/2)``."""
         X = problem.X
         everything = np.arange(X.shape[0])
         kernel = {"kernel": self.kernel, "gamma": gamma, "degree": self.degree, "coef0": self.coef0}
@@ -118,15 +125,13 @@ class PairwiseMachines(MarginClassifier):
             lambda columns: self._block(X, everything, columns, gamma),
             **kernel,
         )
-        self.basis_indices_ = problem.kept[rows]
-        self._basis_rows = rows
         Phi = self._block(X, everything, rows, gamma)
-        if penalty == "kernel":
-            w, Q = linalg.eigh(Phi[rows])
-            kept = w > 1e-10 * w[-1]
-            self._basis_map = Q[:, kept] / np.sqrt(w[kept])
-            Phi = Phi @ self._basis_map
-        return Phi
+        if penalty != "kernel":
+            return Basis(rows, None), Phi
+        w, Q = linalg.eigh(Phi[rows])
+        kept = w > 1e-10 * w[-1]
+        to_rows = Q[:, kept] / np.sqrt(w[kept])
+        return Basis(rows, to_rows), Phi @ to_rows
 
     def _square(self, X: Any, kept: np.ndarray) -> np.ndarray:
         X = X.toarray() if sparse.issparse(X) else X
@@ -145,21 +150,19 @@ class PairwiseMachines(MarginClassifier):
     def _publish(self, prepared: Prepared, coef: list[np.ndarray], intercept: list[np.ndarray]) -> None:
         """Store the coefficients of the machines: those of duel t are ``coef[t]`` (rows or features, machines)."""
         problem, k = prepared.problem, prepared.problem.n_classes
+        for name in ("coef_", "dual_coef_", "support_", "n_support_", "_fitted_rows"):  # of a fit with another kernel
+            self.__dict__.pop(name, None)
         self.gamma_ = prepared.gamma
         self.intercept_ = np.concatenate(intercept)
         if self.kernel == "linear":
             self.coef_ = np.ascontiguousarray(np.hstack(coef).T)
             return
-        if isinstance(prepared.source, Features):  # a basis: one row a machine
+        if (basis := prepared.basis) is not None:  # one row a machine
             stacked = np.hstack(coef)
-            self.dual_coef_ = np.ascontiguousarray(
-                (stacked if self._basis_map is None else self._basis_map @ stacked).T
-            )
-            self.support_ = self.basis_indices_
-            self._fitted_rows = None if self.kernel == "precomputed" else problem.X[self._basis_rows]
-            del self._basis_map, self._basis_rows
+            self.dual_coef_ = np.ascontiguousarray((stacked if basis.to_rows is None else basis.to_rows @ stacked).T)
+            self.support_ = problem.kept[basis.rows]
+            self._fitted_rows = None if self.kernel == "precomputed" else problem.X[basis.rows]
             return
-        del self._basis_map
         self.support_ = problem.kept
         self.n_support_ = np.bincount(problem.y, minlength=k)
         self._fitted_rows = None if self.kernel == "precomputed" else problem.X
@@ -181,12 +184,12 @@ class PairwiseMachines(MarginClassifier):
         if self.kernel == "linear":
             return products(X, self.coef_.T) + self.intercept_
         k = len(self.classes_)
-        by_class = self.basis_indices_ is None and k > 2 and self.multi_class != "ovr"
+        by_class = hasattr(self, "n_support_") and k > 2 and self.multi_class != "ovr"  # no basis, one machine a pair
         F = np.empty((X.shape[0], n_machines(k, self.multi_class)))
         for rows in row_blocks(X.shape[0], self.dual_coef_.shape[1] // 4 + 1):
             if self.kernel == "precomputed":
                 K = np.asarray(X[rows].toarray() if sparse.issparse(X) else X[rows])
-                K = K if self.support_ is None else K[:, self.support_]
+                K = K[:, self.support_]
             else:
                 K = self._gram(X[rows], self._fitted_rows, self.gamma_)
             F[rows] = self._pair_products(K, k) if by_class else K @ self.dual_coef_.T

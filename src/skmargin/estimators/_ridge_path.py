@@ -96,7 +96,7 @@ class StrengthPath:
     def can_score(self, value: Any) -> bool:
         """Whether `scores` has this value: kernels on all rows, or linear machines."""
         number = self._place(value)
-        if number is None or self._solved is None or self.template.basis_indices_ is not None:
+        if number is None or self._solved is None or self._prepared.basis is not None:
             return False
         return not self._machine.normalised or bool(self._bounded[number])
 
