@@ -7,8 +7,18 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 
-from skmargin import CrammerSingerSVC, FuzzyPairwiseClassifier, SemiSupervisedMarginSVC
+from skmargin import (
+    LSSVC,
+    M3SVC,
+    CrammerSingerSVC,
+    FuzzyPairwiseClassifier,
+    LDMClassifier,
+    MultiMarginSVC,
+    SemiSupervisedMarginSVC,
+)
 from skmargin.estimators._base import number, seed_of
 
 
@@ -156,3 +166,21 @@ def test_strings_of_numpy_are_strings():
     X, y = load_iris(return_X_y=True)
     names = np.array([np.str_("a"), "b", np.str_("c")], dtype=object)[y]
     assert set(CrammerSingerSVC().fit(X, names).predict(X)) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CrammerSingerSVC(C=1e3), LDMClassifier(kernel="linear", C=1e3), LSSVC(kernel="linear"), M3SVC(),
+        MultiMarginSVC(solver="svrg"), SemiSupervisedMarginSVC(C=1e3),
+    ],
+    ids=lambda model: type(model).__name__,
+)  # fmt: skip
+def test_a_fit_that_stops_early_warns_where_it_was_asked_for(model, monkeypatch):
+    monkeypatch.setattr("skmargin.estimators._pairwise.LARGEST_DIRECT", 3)  # the direct solver has no iterations
+    X, y = load_iris(return_X_y=True)
+    model.set_params(max_iter=1, tol=1e-9)
+    for fit in (model.fit, GridSearchCV(model, {"max_iter": [1]}).fit):
+        with pytest.warns(ConvergenceWarning) as caught:
+            fit(X, y)
+        assert {warning.filename for warning in caught} == {__file__}

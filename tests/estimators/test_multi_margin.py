@@ -146,6 +146,7 @@ def test_svrg_comes_near_the_optimum_and_never_rises(container):
         MultiMarginSVC(solver="svrg", max_iter=2).fit(X, y)
     with pytest.raises(ValueError, match="solver='svrg' needs kernel='linear'"):
         MultiMarginSVC(solver="svrg", kernel="rbf").fit(X, y)
+    assert not hasattr(again.set_params(solver="dual").fit(X, y), "trajectory_")
 
 
 def hide(y, share, seed):

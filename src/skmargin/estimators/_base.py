@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from abc import abstractmethod
@@ -37,6 +38,7 @@ COUNT = [Interval(Integral, 1, 2**62, closed="both")]  # constraint of a number 
 JOBS = [Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left"), None]
 STEPS = 20  # of the progress of a fit
 SECONDS = 1.0  # between two lines that say how far it is
+MACHINERY = ("skmargin", "sklearn", "joblib")  # packages between a fit and the line that asked for it
 
 
 class Problem(NamedTuple):
@@ -240,22 +242,28 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         scores = self._finite_scores(X)
         return self.classes_.take(scores[:, 0] > 0 if len(self.classes_) == 2 else scores.argmax(axis=1))
 
-    def _warn_not_converged(self, reached: float, quantity: str = "relative duality gap", depth: int = 0) -> None:
+    def _warn_not_converged(self, reached: float, quantity: str = "relative duality gap") -> None:
         stuck = self.n_iter_ < self.max_iter
         end = f"at max_iter={self.max_iter}"
         if stuck:
             end = f"after {self.n_iter_} iterations, when nothing moved any more,"
-        warnings.warn(
+        warn_of_fit(
             f"{type(self).__name__} stopped {end} with a {quantity} of {reached:.2e} instead of "
-            f"tol={self.tol:.2e}. Increase {'' if stuck else 'max_iter or '}tol, or scale the features.",
-            ConvergenceWarning,
-            stacklevel=5 + depth,  # who called fit: two decorators are between
+            f"tol={self.tol:.2e}. Increase {'' if stuck else 'max_iter or '}tol, or scale the features."
         )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def warn_of_fit(message: str) -> None:
+    """Say that a fit did not converge, at the line that asked for it: the first that is not of `MACHINERY`."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in MACHINERY:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, ConvergenceWarning, stacklevel=level)
 
 
 def check_labels(y: np.ndarray) -> None:

@@ -137,7 +137,7 @@ class DualMachine(KernelScores):
 
     def _warn_unless_converged(self, solution: Any) -> None:
         if solution.gap is not None and solution.gap > self.tol:
-            self._warn_not_converged(solution.gap, depth=1)
+            self._warn_not_converged(solution.gap)
 
     def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> DualState:
         state = before.solution if before is not None and before.fits(problem, DualState) else None

@@ -112,12 +112,20 @@ class MultiMarginSVC(DualMachine):
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed, state=start,
             verbose=self.verbose,
         )  # fmt: skip
-        if self.solver == "svrg":
-            self.trajectory_, self.n_iter_ = state.trajectory, state.n_iter
-            if not state.converged:
-                self._warn_not_converged(state.last_gain, "relative gain of an epoch")
         self._set_linear(state.W, state.b)
+        if self.solver == "svrg":
+            self.trajectory_ = state.trajectory
         return state
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.__dict__.pop("trajectory_", None)
+
+    def _warn_unless_converged(self, solution: Any) -> None:
+        if not isinstance(solution, SVRGState):
+            super()._warn_unless_converged(solution)
+        elif not solution.converged:
+            self._warn_not_converged(solution.last_gain, "relative gain of an epoch")
 
     def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> KernelState:
         if self.solver == "svrg":

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..solvers.kernel_blocks import coefficients
@@ -15,7 +13,7 @@ from ..solvers.odm_kernel import KernelPoint, solve_kernel_machine
 from ..solvers.odm_linear import LinearPoint, newton_pays, solve_linear, solve_newton
 from ..solvers.odm_paper import FrozenPoint, solve_kernel_paper, solve_paper
 from ..solvers.odm_smooth import solve_smooth
-from ._base import COUNT, Problem
+from ._base import COUNT, Problem, warn_of_fit
 from ._documented import documented
 from ._dual import Before, DualMachine
 
@@ -183,9 +181,7 @@ class ODMClassifier(DualMachine):
         if solution.stuck:
             within = f"in {solution.n_iter} passes, after which nothing moved any more"
         last = "" if solution.gap is None else f", the last majoriser with a relative duality gap of {solution.gap:.2e}"
-        warnings.warn(
+        warn_of_fit(
             f"{type(self).__name__} did not reach tol={self.tol:.2e} {within}{last}. Increase "
-            f"{'' if solution.stuck else 'max_iter, max_outer or '}tol, or scale the features.",
-            ConvergenceWarning,
-            stacklevel=5,  # who called fit: two decorators are between
+            f"{'' if solution.stuck else 'max_iter, max_outer or '}tol, or scale the features."
         )
