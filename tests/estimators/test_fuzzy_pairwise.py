@@ -4,8 +4,10 @@ import sklearn
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -92,7 +94,13 @@ def test_weights_and_metadata_routing():
     with sklearn.config_context(enable_metadata_routing=True):
         routed = FuzzyPairwiseClassifier(SVC(gamma=0.1).set_fit_request(sample_weight=True))
         routed.fit(IRIS, SPECIES, sample_weight=weight)
+        searched = GridSearchCV(routed.set_score_request(sample_weight=True), {"estimator__C": [1.0]}, cv=2)
+        searched.fit(IRIS, SPECIES, sample_weight=weight)
+        folds = list(StratifiedKFold(2).split(IRIS, SPECIES))
+        parts = [clone(routed).fit(IRIS[a], SPECIES[a], sample_weight=weight[a]) for a, _ in folds]
     assert_allclose(routed.decision_function(IRIS), model.decision_function(IRIS))
+    scores = [part.score(IRIS[b], SPECIES[b], weight[b]) for part, (_, b) in zip(parts, folds, strict=True)]
+    assert_allclose(searched.best_score_, np.mean(scores))
     with pytest.raises(ValueError, match="metadata"):
         FuzzyPairwiseClassifier(SVC()).fit(IRIS, SPECIES, other=1)
 

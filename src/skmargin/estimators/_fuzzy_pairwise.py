@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fi
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import (
+    UNUSED,
     MetadataRouter,
     MethodMapping,
     _raise_for_params,
@@ -77,6 +78,8 @@ class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         "estimator": [HasMethods(["fit", "decision_function"])],
         "n_jobs": JOBS,
     }
+
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}  # the estimator's; ours is of score
 
     def __init__(self, estimator: Any, *, n_jobs: int | None = None) -> None:
         self.estimator = estimator
@@ -185,14 +188,14 @@ class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         return self.classes_[winner]
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Where the arguments of ``fit`` go.
+        """Where the arguments of ``fit`` and ``score`` go.
 
         Returns
         -------
         routing : MetadataRouter
         """
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+        return MetadataRouter(owner=self).add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
