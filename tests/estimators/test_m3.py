@@ -229,8 +229,41 @@ def test_partial_fit_learns_a_stream(iris):
     whole = M3SVC(loss="log_loss", alpha=0.1, learning_rate=1e-4).fit(X, y)
     before = whole.coef_.copy()
     np.testing.assert_allclose(whole.partial_fit(X, y).coef_, before, atol=1e-3)
-    with pytest.raises(ValueError, match="balanced"):
-        M3SVC(class_weight="balanced").partial_fit(X, y, classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ("balanced", "class_weight='balanced' needs all rows"),
+        ({0: -1.0}, "class_weight must be positive for every class, got {0: -1.0}"),
+        ({7: 2.0}, r"class_weight={7: 2.0} names none of the classes, which are \[0, 1, 2\]"),
+    ],
+)
+def test_a_stream_refuses_the_class_weights_that_a_fit_does(iris, class_weight, message):
+    X, y = iris
+    with pytest.raises(ValueError, match=message):
+        M3SVC(class_weight=class_weight).partial_fit(X, y, classes=[0, 1, 2])
+
+
+def test_a_stream_refuses_sparse_rows_with_broken_indices(iris):
+    rows = sparse.csr_array(iris[0])
+    rows.indices[3] = 10**6
+    with pytest.raises(ValueError, match="X is no valid CSR matrix"):
+        M3SVC().partial_fit(rows, iris[1], classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("settings", "method", "reason"),
+    [
+        ({}, "predict_proba", "Probabilities need loss='log_loss', got loss='hinge'"),
+        ({}, "predict_log_proba", "Probabilities need loss='log_loss', got loss='hinge'"),
+        ({"kernel": "rbf"}, "partial_fit", "partial_fit needs kernel='linear', got kernel='rbf'"),
+    ],
+)
+def test_methods_that_are_not_there_say_why(settings, method, reason):
+    with pytest.raises(AttributeError) as caught:
+        getattr(M3SVC(**settings), method)
+    assert reason in str(caught.value.__cause__)
 
 
 def test_many_classes_need_no_large_temporaries():

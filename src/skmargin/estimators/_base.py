@@ -100,8 +100,6 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ``fit`` has the decorator `fitting`.
     """
 
-    _accept_sparse: Any = "csr"
-
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:  # reads the signature anew for each fit otherwise
@@ -160,10 +158,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
         else:
-            X, y = validate_data(
-                self, X, y, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C",
-                accept_large_sparse=True,
-            )  # fmt: skip
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
             size = largest_number(X)
         if size > LARGEST[X.dtype.char]:
             raise ValueError(
@@ -189,9 +184,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if known and self._scores_show_nonfinite():
             return X
         return validate_data(
-            self, X, accept_sparse=self._accept_sparse, dtype=[np.float64, np.float32], order="C",
-            accept_large_sparse=True,
-            reset=False, ensure_all_finite=not self._scores_show_nonfinite(),
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False,
+            ensure_all_finite=not self._scores_show_nonfinite(),
         )  # fmt: skip
 
     @abstractmethod
@@ -315,25 +309,30 @@ def encode_labels(
     check_weights("sample_weight", weight)
     y, weight = y[kept], weight[kept]
     classes, codes = number(y)
-    if class_weight is not None:
-        if isinstance(class_weight, dict):
-            given, known = class_weight, classes.tolist()
-            class_weight = {c: w for c, w in given.items() if c in known}  # a fold may lack some of the classes
-            if given and not class_weight:
-                raise ValueError(
-                    f"class_weight={given} names none of the classes, which are {known[:5]}{'...' * (len(known) > 5)}."
-                )
-            bad = {c: w for c, w in class_weight.items() if not (isinstance(w, Real) and float(w) > 0)}
-            if bad:
-                raise ValueError(f"class_weight must be positive for every class, got {bad}.")
-        if isinstance(class_weight, str):  # "balanced", on weighted counts: integer weights equal repeated rows
-            mass = np.bincount(codes, weights=weight)
-            per_class = weight.sum() / (len(classes) * mass)
-        else:
-            per_class = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
+    if isinstance(class_weight, str):  # "balanced", on weighted counts: integer weights equal repeated rows
+        mass = np.bincount(codes, weights=weight)
+        per_class = weight.sum() / (len(classes) * mass)
         check_weights("class_weight", per_class)
         weight = weight * per_class[codes]
+    elif class_weight is not None:
+        weight = weight * weights_of_classes(class_weight, classes)[codes]
     return classes, codes.astype(np.int32), weight, kept
+
+
+def weights_of_classes(given: dict[Any, Any], classes: np.ndarray) -> np.ndarray:
+    """The weight of each class, 1 for those that are not named; refused where one is no weight or no class is named."""
+    known = classes.tolist()
+    named = {c: w for c, w in given.items() if c in known}  # a fold may lack some of the classes
+    if given and not named:
+        raise ValueError(
+            f"class_weight={given} names none of the classes, which are {known[:5]}{'...' * (len(known) > 5)}."
+        )
+    bad = {c: w for c, w in named.items() if not (isinstance(w, Real) and float(w) > 0)}
+    if bad:
+        raise ValueError(f"class_weight must be positive for every class, got {bad}.")
+    weights = np.array([float(named.get(c, 1.0)) for c in known])
+    check_weights("class_weight", weights)
+    return weights
 
 
 def check_weights(name: str, weight: np.ndarray) -> None:

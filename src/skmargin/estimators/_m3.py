@@ -24,10 +24,22 @@ from ..solvers.primal_adam import AdamState, adam_epoch
 from ..solvers.primal_factor import GramFactor, WideRows, factorise, wide_rows
 from ..solvers.primal_objective import PrimalObjective
 from ..solvers.progress import tell
-from ._base import COUNT, Problem, fitting
+from ._base import COUNT, Problem, check_compressed, fitting, weights_of_classes
 from ._scores import KernelScores
 
 _ADAM_CHECK = 10  # epochs between two certificates of Adam
+
+
+def _has_log_loss(model: Any) -> bool:
+    if model.loss != "log_loss":
+        raise AttributeError(f"Probabilities need loss='log_loss', got loss={model.loss!r}.")
+    return True
+
+
+def _is_linear(model: Any) -> bool:
+    if not model._is("linear"):
+        raise AttributeError(f"partial_fit needs kernel='linear', got kernel={model.kernel!r}.")
+    return True
 
 
 class M3SVC(KernelScores):
@@ -238,7 +250,7 @@ class M3SVC(KernelScores):
             )
         return self._publish(state, objective, problem, factor)
 
-    @available_if(lambda self: isinstance(self.kernel, str) and self.kernel == "linear")
+    @available_if(_is_linear)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> M3SVC:
         """One pass of Adam over a part of a stream (linear kernel only; put ``Nystroem`` in front for others).
@@ -263,26 +275,18 @@ class M3SVC(KernelScores):
         """
         if isinstance(self.class_weight, str):
             raise ValueError(
-                "class_weight='balanced' is not known in a stream; pass a dict to partial_fit's class_weight."
+                f"class_weight={self.class_weight!r} needs all rows, and partial_fit sees a part; give a dict instead."
             )
         first = _check_partial_fit_first_call(self, classes)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=True,
-            reset=first,
-        )
+        check_compressed(X)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=first)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y holds labels that are not in classes={self.classes_.tolist()}: {unknown.tolist()}.")
         codes = np.searchsorted(self.classes_, y).astype(np.int32)
         if self.class_weight:
-            weight = weight * np.array([self.class_weight.get(c, 1.0) for c in self.classes_.tolist()])[codes]
+            weight = weight * weights_of_classes(self.class_weight, self.classes_)[codes]
         if not hasattr(self, "_adam"):
             self._adam = AdamState.start(np.zeros((X.shape[1] + self.fit_intercept, len(self.classes_)), X.dtype))
             if not first:  # go on from a whole fit
@@ -430,7 +434,7 @@ class M3SVC(KernelScores):
         else:
             self._set_kernel(problem, factor.coefficients(W), b, factor.pivots)
 
-    @available_if(lambda self: self.loss == "log_loss")
+    @available_if(_has_log_loss)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes (``loss="log_loss"`` only).
 
@@ -447,7 +451,7 @@ class M3SVC(KernelScores):
         scores = self.decision_function(X)
         return softmax(scores, axis=1) if scores.ndim == 2 else np.column_stack([expit(-scores), expit(scores)])
 
-    @available_if(lambda self: self.loss == "log_loss")
+    @available_if(_has_log_loss)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the probabilities of the classes (``loss="log_loss"`` only), also of those that round to zero.
 
