@@ -145,3 +145,12 @@ def test_groups_and_weights_of_every_kind(kind):
     assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
     with pytest.raises(ValueError, match="groups"):
         MarginSearchCV(ULDMClassifier(), STRENGTHS, **options).fit(X, Y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_sparse_rows_with_broken_indices_are_refused(kernel):
+    """Dividing them would read beside their arrays."""
+    rows = sparse.csr_array(X)
+    rows.indices[3] = 10**6
+    with pytest.raises(ValueError, match="^X is no valid CSR matrix: indices must"):
+        MarginSearchCV(CrammerSingerSVC(kernel=kernel), {"C": [0.1, 1.0]}).fit(rows, Y)

@@ -126,7 +126,8 @@ class _Values(CallbackSupportMixin, BaseEstimator):
         prefix = prefix_of(estimator)
         if not self.param_name.startswith(prefix) or self.param_name not in estimator.get_params():
             raise ValueError(
-                f"param_name={self.param_name!r} is not a parameter of the classifier of {type(estimator).__name__}; "
+                f"param_name={self.param_name!r} is not a parameter of the "
+                f"{'last step of the pipeline' if prefix else type(estimator).__name__}; "
                 f"allowed are {sorted(n for n in estimator.get_params() if n.startswith(prefix))}."
             )
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}

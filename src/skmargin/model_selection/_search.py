@@ -19,12 +19,13 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _check_method_params
 
 from .._core.tasks import run
-from ..estimators._base import MarginClassifier
+from ..estimators._base import MarginClassifier, check_compressed
 from ..estimators._dual import DualMachine
 from ..solvers.dual_blocks import _suitable_rows
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation
 from ._folds import Fold, Once, Windows, is_float, windows
+from ._grids import default_grid
 from ._racing import hopeless
 
 
@@ -130,6 +131,7 @@ class MarginSearchCV(BaseSearchCV):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # an interrupted search does not mix with the one before
         scorers, refit_metric = self._get_scorers()
+        check_compressed(X)  # before the rows are divided
         X, y = indexable(X, y)
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
@@ -190,11 +192,7 @@ class MarginSearchCV(BaseSearchCV):
     # -- the search ---------------------------------------------------------------------------------------------------
 
     def _grid(self, X: Any) -> Any:
-        if self.param_grid is not None:
-            return self.param_grid
-        from ._grids import default_grid
-
-        return default_grid(self.estimator, X)
+        return default_grid(self.estimator, X) if self.param_grid is None else self.param_grid
 
     def _shared_rows(self, X: Any, splits: list[Any], candidates: list[dict[str, Any]]) -> Windows | None:
         """The rows of all folds as views of one array, where their order is free: threads then add no rows."""
