@@ -21,6 +21,13 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
+def test_a_folder_that_is_not_there_is_an_error_about_the_file_that_was_named(tmp_path):
+    path = tmp_path / "none" / "a"
+    with pytest.raises(FileNotFoundError) as caught, atomic_write(path):
+        pass
+    assert caught.value.filename == os.path.realpath(path)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="links need a right of their own there")
 def test_links_keep_their_place(tmp_path):
     (tmp_path / "folder").mkdir()
