@@ -10,6 +10,7 @@ import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 from sklearn.svm import LinearSVC
@@ -334,6 +335,9 @@ def test_small_mistakes_are_named(tmp_path, flowers):
     )
     run("fit", flowers, "--target", "kind", "--model", "crammer-singer", "--out", model)
     assert "name it with --target" in run("predict", model, flowers, "--out", out, code=1).stderr
+    table = tmp_path / "flowers.parquet"
+    pd.read_csv(flowers).to_parquet(table)
+    assert "name it with --target" in run("predict", model, table, "--out", out, code=1).stderr
     assert run("predict", tmp_path, "iris", "--out", out, code=1).stderr.strip().count("damaged") == 0
 
 
@@ -353,7 +357,19 @@ def test_help_names_models_and_commands():
     text = run("--help").stdout
     for command in ("compare", "fit", "predict", "report", "datasets"):
         assert command in text
+    assert "..." not in text.partition("Commands:")[2]  # every summary fits into its line
     assert "crammer-singer" in run("compare", "--help").stdout
+
+
+def test_extras_that_are_missing_are_named(tmp_path, monkeypatch):
+    table = tmp_path / "data.parquet"
+    pd.DataFrame({"a": [1.0], "kind": ["x"]}).to_parquet(table)
+    for package in ("pyarrow", "matplotlib"):
+        monkeypatch.setitem(sys.modules, package, None)
+    said = run("compare", table, "--target", "kind", code=1).stderr
+    assert said == "skmargin: Parquet files need pyarrow: pip install 'skmargin[data]'.\n"
+    said = run("reproduce", "lei", "--quick", "--out", tmp_path / "out", code=1).stderr
+    assert "skmargin reproduce requires matplotlib" in said and not (tmp_path / "out").exists()
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch):

@@ -1,6 +1,9 @@
 import gzip
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -51,6 +54,8 @@ def test_csv_without_names_other_delimiters_compression(tmp_path, rows, monkeypa
         ("a,b,y\n1,2,x\n1,2,\n", r"line 3, column 'y': the label is missing"),
         ("a,b,y\n1,red,x\n", r"line 2, column 'b': 'red' is not a number"),
         ("a,b,y\n1,1_000,x\n", r"line 2, column 'b': '1_000' is not a number"),
+        ("a;b;y\n1;2,5;x\n", r"line 2, column 'b': '2,5' is not a number. Write decimal points"),
+        (",a,y\n0,1,x\n1,1,x\n", r"line 1: column 0 has no name. If it numbers the rows"),
         ("a,b,y\n1,inf,x\n", r"line 2, column 'b': 'inf' is not a finite number"),
         ("a,b,y\n1,2,x\n1,2\n", r"line 3: 2 columns instead of 3"),
         ("a,b,y\n1,2,x\n1,2,x,4\n", r"line 3: 4 columns instead of 3"),
@@ -99,12 +104,9 @@ def test_sources_that_are_no_data(tmp_path):
 
 
 class TestParquet:
-    pa = pytest.importorskip("pyarrow")
-    pq = pytest.importorskip("pyarrow.parquet")
-
     def write(self, tmp_path, **columns):
         path = tmp_path / "data.parquet"
-        self.pq.write_table(self.pa.table(columns), path)
+        pq.write_table(pa.table(columns), path)
         return path
 
     def test_numbers_booleans_and_text_labels(self, tmp_path):
@@ -124,7 +126,7 @@ class TestParquet:
             ({"a": [1, 2], "y": [0, None]}, "row 2, column 'y': the label is missing"),
             ({"a": [1, 2], "y": [[0], [1]]}, "not labels"),
             ({"a": [1, 2], "y": [0.5, 1]}, "holds the number 0.5"),
-            ({"a": self.pa.array([], "int8"), "y": self.pa.array([], "int8")}, "no samples"),
+            ({"a": pa.array([], "int8"), "y": pa.array([], "int8")}, "no samples"),
         ]:
             with pytest.raises(DataError, match=reason):
                 read_parquet(self.write(tmp_path, **columns), "y")
@@ -132,6 +134,13 @@ class TestParquet:
         bad.write_bytes(b"PAR1 nothing PAR1")
         with pytest.raises(DataError, match="not a sound Parquet file"):
             read_parquet(bad, "y")
+
+    def test_the_index_of_a_data_frame_is_no_feature(self, tmp_path):
+        """Of rows that were sorted by class it would tell the class."""
+        frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": ["u", "v", "v"]}).iloc[[2, 0, 1]]
+        path = tmp_path / "data.parquet"
+        frame.to_parquet(path)
+        assert load_dataset(path, target="y").feature_names == ["a"]
 
     def test_larger_than_memory(self, tmp_path, monkeypatch):
         monkeypatch.setattr(_files, "available_memory", lambda: 10)

@@ -30,6 +30,7 @@ import sklearn
 import typer
 from scipy import sparse
 from sklearn.utils import get_tags
+from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 import skmargin
 
@@ -95,7 +96,7 @@ def compare(
     seed: Seed = 0,
     jobs: Jobs = None,
 ) -> None:
-    """Tune models, compare them on the same folds, and say which to choose."""
+    """Tune and rank models on the same folds.  The last lines say which to choose."""
     with _complaints():
         chosen = _choose(models)
         for path in (report, resume):
@@ -146,7 +147,7 @@ def fit(
     seed: Seed = 0,
     jobs: Jobs = None,
 ) -> None:
-    """Tune a model by cross-validation, fit it on all data, and write it to a file."""
+    """Tune a model, fit it and write it to a file.  Cross-validation tunes it; the fit is on all data."""
     with _complaints():
         spec = _find(model, "--model")
         if not spec.own:
@@ -197,7 +198,7 @@ def predict(
     target: Target = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the rows of a file; with labels in it, say how many are right."""
+    """Predict the rows of a file.  With labels in it, the last line says how many are right."""
     with _complaints():
         _check_writable(out)
         estimator, loaded = _model_and_data(model, data, target, labelled=False)
@@ -227,7 +228,7 @@ def report(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write (HTML).")],
     target: Target = None,
 ) -> None:
-    """Explain a saved model on labelled data: one HTML page with its margins, errors and hardest samples."""
+    """Explain a saved model on labelled data.  Writes one HTML page with its margins, errors and hardest samples."""
     with _complaints():
         _check_writable(out)
         estimator, loaded = _model_and_data(model, data, target, labelled=True)
@@ -264,7 +265,7 @@ def reproduce(
     ] = Path("reproductions"),
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes.  [default: all cores]")] = None,
 ) -> None:
-    """Run the papers' experiments again, and write pages with our figures beside the papers'."""
+    """Run the papers' experiments again.  Writes pages with our figures beside the papers'."""
     with _complaints():
         try:
             chosen = choose(table)
@@ -276,6 +277,7 @@ def reproduce(
             ) from None
         if data is not None and not data.is_dir():
             raise DataError(f"{data}: is not a folder.")
+        check_matplotlib_support("skmargin reproduce")  # now, not when the pages are drawn after hours
         out.mkdir(parents=True, exist_ok=True)
         results = out / "results.csv"
         every = (task for experiment in chosen for task in experiment.tasks(quick))
@@ -315,7 +317,7 @@ def _complaints() -> Iterator[None]:
     """Errors that a user can mend, as one sentence and an exit code."""
     try:
         yield
-    except (DataError, ModelFileError, ComparisonError) as error:
+    except (DataError, ModelFileError, ComparisonError, ImportError) as error:  # the last: an extra is missing
         message = str(error)
     except OSError as error:
         message = f"{'output' if error.filename is None else error.filename}: {error.strerror}."

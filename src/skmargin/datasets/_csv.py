@@ -60,6 +60,11 @@ def read_csv(path: str | os.PathLike[str], target: str | int | None = None) -> T
             raise DataError(f"{path}, line {first[0]}: two columns are called {twice!r}.")
         position = column_position(names, target, path)
         features = [i for i in range(len(names)) if i != position]
+        if "" in names and names.index("") in features:
+            raise DataError(
+                f"{path}, line {first[0]}: column {names.index('')} has no name. If it numbers the rows, as pandas "
+                "writes them without index=False, leave it out; else name it."
+            )
         if not features:
             raise DataError(f"{path}: there is no column besides the target.")
         blocks: list[np.ndarray] = []
@@ -160,6 +165,8 @@ def _explain(block: list[tuple[int, list[str]]], position: int, name: str, path:
         place = f"{path}, line {line}, column {name!r}"
         if cell.lower() in MISSING:
             raise DataError(f"{place}: the value is missing: fill in or remove missing values.")
+        if _is_number(cell.replace(",", ".", 1)) and not _is_number(cell):
+            raise DataError(f"{place}: {_short(cell)} is not a number. Write decimal points, not commas.")
         if not _is_number(cell):
             raise TextColumn(f"{place}: {_short(cell)} is not a number. Encode text columns as numbers first.")
         if not np.isfinite(float(cell)):

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
 
 from ._csv import column_position
-from ._files import DataError, Table, as_labels, check_memory, too_large
+from ._files import DataError, Table, TextColumn, as_labels, check_memory, too_large
+
+_ROW_NAMES = re.compile(r"__index_level_\d+__\Z")  # the index of a data frame, as pandas stores it
 
 
 def read_parquet(path: str | os.PathLike[str], target: str | int | None = None) -> Table:
     """Read a Parquet file; all columns but the target must be numbers or booleans.  Needs pyarrow (extra ``data``).
+
+    A nameless index of a data frame, which pandas stores beside its columns, is left out.
 
     Parameters
     ----------
@@ -37,7 +42,7 @@ def read_parquet(path: str | os.PathLike[str], target: str | int | None = None) 
             if len(set(names)) < len(names):
                 raise DataError(f"{path}: two columns have the same name.")
             position = column_position(names, target, path)
-            features = [i for i in range(len(names)) if i != position]
+            features = [i for i, name in enumerate(names) if i != position and not _ROW_NAMES.match(name)]
             if not features:
                 raise DataError(f"{path}: there is no column besides the target.")
             check_memory(path, 3 * 8 * max(file.metadata.num_rows, 0) * len(names))
@@ -63,7 +68,7 @@ def _numbers(column: Any, name: str, path: Any) -> np.ndarray:
 
     kind = column.type
     if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind)):
-        raise DataError(f"{path}, column {name!r}: holds {kind}, not numbers. Encode such columns as numbers first.")
+        raise TextColumn(f"{path}, column {name!r}: holds {kind}, not numbers. Encode such columns as numbers first.")
     _refuse_missing(column, name, path, "value")
     values = column.cast("float64", safe=False).to_numpy()
     bad = np.flatnonzero(~np.isfinite(values))
