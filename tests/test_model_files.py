@@ -6,6 +6,7 @@ import pickle
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -123,7 +124,6 @@ def test_a_saved_model_predicts_the_same_bits(labels, tmp_path):
     "scaler", [StandardScaler(), MinMaxScaler((-1, 1)), MaxAbsScaler(), StandardScaler(with_std=False)]
 )
 def test_pipelines_with_scalers_and_feature_names(scaler, tmp_path):
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["a", "<b>", "c", "ד"])
     model = make_pipeline(scaler, Linear()).fit(frame, LABELS["str"])
     path = save(model, tmp_path / "m.skm", metadata={"command": "skmargin fit"})

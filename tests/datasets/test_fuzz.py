@@ -10,6 +10,8 @@ import lzma
 import os
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -78,7 +80,6 @@ def test_text_files(pack, reader, content, tmp_path):
 
 
 def test_parquet_files(tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     buffer = io.BytesIO()
     pq.write_table(pa.table({"a": np.arange(9.0), "b": np.arange(9), "kind": list("abcabcabc")}), buffer)
     path = tmp_path / "fuzz.parquet"

@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,9 +12,7 @@ from sklearn.svm import LinearSVC
 
 from skmargin.inspection import MarginDistributionDisplay, PairwiseMarginDisplay, margins, pairwise_margins
 
-matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
-plt = pytest.importorskip("matplotlib.pyplot")
 
 X, y = load_iris(return_X_y=True)
 NAMES = np.array(["<script>", "$x$", "עברית"], dtype=object)[y]
