@@ -8,6 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from skmargin.inspection import MarginDistributionDisplay, PairwiseMarginDisplay, margins, pairwise_margins
@@ -106,7 +108,39 @@ def test_histograms_of_margins_that_hardly_differ(margin):
     assert_allclose((values * np.diff(edges)).sum(), 1)
 
 
+def test_a_pipeline_is_called_by_its_classifier():
+    model = make_pipeline(StandardScaler(), LinearSVC(random_state=0)).fit(X, y)
+    assert MarginDistributionDisplay.from_estimator(model, X, y).artists_[0].get_label() == "LinearSVC"
+
+
+@pytest.mark.parametrize(
+    ("names", "slanted"), [(range(10), False), (["benign", "malignant"], False), (["a" * 20] * 4, True)]
+)
+def test_names_are_slanted_only_where_they_need_it_and_are_never_cut_off(names, slanted):
+    display = PairwiseMarginDisplay(np.ones((len(names), len(names))), display_labels=list(names)).plot()
+    display.figure_.canvas.draw()
+    for text in display.ax_.get_xticklabels():
+        assert (text.get_rotation() != 0) == slanted
+        assert display.figure_.bbox.y0 <= text.get_window_extent().y0
+
+
+def test_a_legend_of_many_classes_does_not_hide_their_curves():
+    for n_classes, columns in ((10, 1), (20, 2), (40, None)):
+        margin, labels = np.arange(120.0), np.arange(120) % n_classes
+        legend = MarginDistributionDisplay(margin, y_true=labels).plot(per_class=True).ax_.get_legend()
+        assert columns == (None if legend is None else legend._ncols)
+
+
 def test_refusals():
+    scores = MODEL.decision_function(X)
+    for display in (MarginDistributionDisplay, PairwiseMarginDisplay):
+        with pytest.raises(ValueError, match="y_score has 3 columns, but y_true holds 2 classes: give labels"):
+            display.from_predictions(NAMES[:100], scores[:100])
+        display.from_predictions(NAMES[:100], scores[:100], labels=MODEL.classes_)
+    with pytest.raises(ValueError, match="display_labels must hold one name for each of the 3 classes, got 1"):
+        PairwiseMarginDisplay.from_estimator(MODEL, display_labels=["a"])
+    with pytest.raises(ValueError, match="no margins to draw"):
+        MarginDistributionDisplay([]).plot()
     with pytest.raises(ValueError, match="kind must be"):
         MarginDistributionDisplay.from_estimator(MODEL, X, NAMES, kind="pie")
     with pytest.raises(ValueError, match="per_class=True needs y_true"):

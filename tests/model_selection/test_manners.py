@@ -152,5 +152,5 @@ def test_sparse_rows_with_broken_indices_are_refused(kernel):
     """Dividing them would read beside their arrays."""
     rows = sparse.csr_array(X)
     rows.indices[3] = 10**6
-    with pytest.raises(ValueError, match="^X is no valid CSR matrix: indices must"):
+    with pytest.raises(ValueError, match=r"^X is no valid CSR matrix: indices must"):
         MarginSearchCV(CrammerSingerSVC(kernel=kernel), {"C": [0.1, 1.0]}).fit(rows, Y)

@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils.validation import column_or_1d
 
-from ._margins import class_scores, margins_from_scores
+from ._margins import class_scores, final_estimator, margins_from_scores
 from ._pairwise import pairwise_margins, pairwise_score_gaps
 
 Kind = Literal["cumulative", "histogram"]
-MOST_NAMES = 30  # of classes along a side of the map
+MOST_NAMES = 30  # of classes along a side of the map, and of curves in a legend
+MOST_LETTERS = 45  # of names that stand side by side below the map, with their gaps; more are slanted
 
 
 def _plain(label: Any) -> Any:
@@ -21,6 +22,25 @@ def _plain(label: Any) -> Any:
         return None
     text = str(label).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
+
+
+def _new_axes() -> Any:
+    """Axes of a figure of their own, with room for long names."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained")[1]
+
+
+def _column_labels(y_true: Any, y_score: Any, labels: Any) -> np.ndarray:
+    """The classes of the columns: those given, or the sorted labels where these are as many."""
+    if labels is not None:
+        return np.asarray(labels)
+    found, shape = np.unique(column_or_1d(y_true)), np.shape(y_score)
+    if len(shape) == 2 and shape[1] != len(found) and not (shape[1] == 1 and len(found) == 2):
+        raise ValueError(
+            f"y_score has {shape[1]} columns, but y_true holds {len(found)} classes: give labels, those of the columns."
+        )
+    return found
 
 
 def _bin_edges(margin: np.ndarray, bins: int) -> np.ndarray:
@@ -96,7 +116,7 @@ class MarginDistributionDisplay:
         kind : {"cumulative", "histogram"}, default="cumulative"
             The fraction of samples with a margin up to each value, or the density of the margins.
         per_class : bool, default=False
-            One curve for each true class instead of one for all samples.
+            One curve for each true class instead of one for all samples; with a legend up to 30 of them.
         bins : int, default=40
             Number of bins of the histogram.
         name : str, default=None
@@ -110,18 +130,18 @@ class MarginDistributionDisplay:
             The object itself.
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
-        import matplotlib.pyplot as plt
-
         if kind not in ("cumulative", "histogram"):
             raise ValueError(f"kind must be 'cumulative' or 'histogram', got {kind!r}.")
         if per_class and self.y_true is None:
             raise ValueError("per_class=True needs y_true.")
-        ax = plt.subplots()[1] if ax is None else ax
-        name = self.name if name is None else name
-        fresh = not ax.has_data()
         margin = np.asarray(self.margins, dtype=np.float64)
+        if margin.size == 0:
+            raise ValueError("There are no margins to draw.")
         if not np.isfinite(margin).all():
             raise ValueError("The margins contain NaN or infinity: the scores must be finite numbers.")
+        ax = _new_axes() if ax is None else ax
+        name = self.name if name is None else name
+        fresh = not ax.has_data()
         edges = _bin_edges(margin, bins)
         self.artists_: list[Any] = []
         for label, part in self._parts(margin, name, per_class):
@@ -136,8 +156,9 @@ class MarginDistributionDisplay:
         if fresh:
             ax.axvline(0, color="0.6", linewidth=1, linestyle=":", zorder=0)
         ax.set(xlabel="Margin", ylabel="Fraction of samples" if kind == "cumulative" else "Density")
-        if ax.get_legend_handles_labels()[0]:
-            ax.legend()
+        n_named = len(ax.get_legend_handles_labels()[0])
+        if 0 < n_named <= MOST_NAMES:  # more would hide the curves
+            ax.legend(**({"ncols": 2, "fontsize": "small"} if n_named > 10 else {}))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -178,7 +199,7 @@ class MarginDistributionDisplay:
         normalize : bool, default=False
             Divide by the mean absolute margin, so that models whose scores differ in scale fit on one axis.
         name : str, default=None
-            What the legend calls it; None takes the name of the class.
+            What the legend calls it; None takes the name of the classifier's class.
 
         Returns
         -------
@@ -194,7 +215,7 @@ class MarginDistributionDisplay:
             per_class=per_class,
             bins=bins,
             normalize=normalize,
-            name=type(estimator).__name__ if name is None else name,
+            name=type(final_estimator(estimator)).__name__ if name is None else name,
             ax=ax,
             **line_kw,
         )
@@ -236,7 +257,7 @@ class MarginDistributionDisplay:
         """
         check_matplotlib_support(f"{cls.__name__}.from_predictions")
         y_true = column_or_1d(y_true)
-        labels = np.unique(y_true) if labels is None else labels
+        labels = _column_labels(y_true, y_score, labels)
         margin = margins_from_scores(y_score, y_true, labels, normalize=normalize)
         display = cls(margin, y_true=y_true, name=name)
         return display.plot(ax, kind=kind, per_class=per_class, bins=bins, **line_kw)
@@ -316,12 +337,12 @@ class PairwiseMarginDisplay:
             The object itself.
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots()[1] if ax is None else ax
         values = np.asarray(self.pairwise, dtype=np.float64)
         k = len(values)
         labels = range(k) if self.display_labels is None else list(self.display_labels)
+        if len(labels) != k:
+            raise ValueError(f"display_labels must hold one name for each of the {k} classes, got {len(labels)}.")
+        ax = _new_axes() if ax is None else ax
         self.im_ = ax.imshow(np.ma.masked_invalid(values), interpolation="nearest", cmap=cmap, **(im_kw or {}))
         self.text_ = None
         if include_values or (include_values is None and k <= 12):
@@ -338,7 +359,7 @@ class PairwiseMarginDisplay:
         ticks = range(0, k, -(-k // MOST_NAMES))  # more names would lie over one another
         names = [_plain(labels[i]) for i in ticks]
         ax.set(xticks=ticks, yticks=ticks, xlabel="Class", ylabel="Class")
-        slanted = len(names) > 8 or max(map(len, names)) > 6
+        slanted = len(names) * (1 + max(map(len, names))) > MOST_LETTERS
         how: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
         ax.set_xticklabels(names, **how)  # a slanted name ends at its tick
         ax.set_yticklabels(names)
@@ -402,7 +423,7 @@ class PairwiseMarginDisplay:
             With ``ax_``, ``figure_``, ``im_`` and ``text_``.
         """
         check_matplotlib_support(f"{cls.__name__}.from_predictions")
-        labels = np.unique(column_or_1d(y_true)) if labels is None else np.asarray(labels)
+        labels = _column_labels(y_true, y_score, labels)
         gaps = pairwise_score_gaps(y_true, y_score, labels)
         names = labels if display_labels is None else display_labels
         display = cls(gaps, display_labels=names, quantity="median of f_k - f_l").plot(ax=ax, **plot_kw)
