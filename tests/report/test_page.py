@@ -1,10 +1,13 @@
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
 
+from skmargin import ODMClassifier
 from skmargin.report import (
     DatasetSummary,
     HardSample,
@@ -57,14 +60,12 @@ def make(n=400, classes=None, models=3, names=None, title="A report"):
     X = rng.normal(size=(n, 4))
     data = summarize_dataset("data", X, y, names or ["f0", "f1", "f2", "f3"])
     half = n // 2
-    found = [
-        summarize(
-            f"model {i}", Given(i).fit(X, y), X[:half], y[:half], data, X_train=X[half:], y_train=y[half:],
-            fold_scores=rng.uniform(0.4, 0.5, 5) - i / 20, fit_time=0.01, predict_time=1e-4,
-            p_value=None if i == 0 else 0.03,
-        )
-        for i in range(models)
-    ]  # fmt: skip
+    found = []
+    for i in range(models):
+        test, train = (X[:half], y[:half]), {"X_train": X[half:], "y_train": y[half:]}
+        model = summarize(f"model {i}", Given(i).fit(X, y), *test, data, **train)
+        scores = (rng.uniform(0.4, 0.5, 5) - i / 20).tolist()
+        found.append(replace(model, fold_scores=scores, fit_time=0.01, predict_time=1e-4, p_value=0.03 if i else None))
     return Results(title, data, found, "skmargin compare data", {"skmargin": "0"}, "now")
 
 
@@ -240,3 +241,21 @@ def test_reports_of_one_model_and_of_models_without_margins(browser, tmp_path):
         browser.open(path)
         assert browser.complaints() == []
         assert browser.run("document.querySelector('main').textContent.length") > 20
+
+
+def test_a_report_of_one_saved_model_claims_nothing_that_it_does_not_know(browser, tmp_path):
+    """Neither that the samples are new, nor a test against others, nor why there is no bound."""
+    X, y = load_iris(return_X_y=True)
+    data = summarize_dataset("iris", X, y)
+    path = tmp_path / "one.html"
+    write_report(Results("t", data, [summarize("odm", ODMClassifier().fit(X, y), X, y, data)]), path)
+    browser.open(path)
+    text = browser.run("document.querySelector('main').textContent")
+    for words in ("accuracy on 150 samples", "On these samples its margins", "odm · 150 samples"):
+        assert words in text
+    assert "the last convex problem is solved within the tolerance" in text
+    assert "it needs the training samples" in text
+    assert "t-test" not in text and "new samples" not in text
+    columns = browser.run("[...document.querySelectorAll('#models thead th')].map(c => c.textContent)")
+    assert columns == ["Model", "Accuracy", "Mean margin", "5 % margin"]
+    assert browser.complaints() == []

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from skmargin import CrammerSingerSVC
+from skmargin import CrammerSingerSVC, ODMClassifier, SemiSupervisedMarginSVC
 from skmargin.inspection import margins, pairwise_margins
 from skmargin.report import (
     ModelResult,
@@ -38,7 +38,6 @@ def test_summary_agrees_with_the_inspection_functions():
         X_train=X[::2],
         y_train=y[::2],
         rows=np.arange(1, 150, 2),
-        fold_scores=[0.9, 1],
     )
     margin = margins(model, X[1::2], y[1::2])
     assert m.test_score == model.score(X[1::2], y[1::2])
@@ -59,6 +58,13 @@ def test_summary_agrees_with_the_inspection_functions():
     assert m.ambiguous[0].margin == margin[np.argmin(np.abs(margin))]
     assert len(m.bounds) == 6 and m.bounds[0]["total"] < m.bounds[2]["total"]
     assert m.params["C"] == 1.0 and m.certificate["n_iter_"] == model[-1].n_iter_
+
+
+def test_a_certificate_of_a_convex_part_says_so():
+    """The objective of the other machines is optimal; that of these is a local minimum."""
+    for model, of_a_part in ((CrammerSingerSVC(), None), (ODMClassifier(), True), (SemiSupervisedMarginSVC(), True)):
+        m = summarize_model("m", model.fit(X, y), X, y, DATA)
+        assert m.certificate.get("convex_part") is of_a_part
 
 
 def test_binary_sparse_pictures_and_classifiers_without_scores():

@@ -69,10 +69,6 @@ def summarize_model(
     X_train: Any = None,
     y_train: Any = None,
     rows: Any = None,
-    fold_scores: Sequence[float] = (),
-    fit_time: float | None = None,
-    predict_time: float | None = None,
-    p_value: float | None = None,
 ) -> ModelResult:
     """All that the report shows of one fitted model.
 
@@ -90,57 +86,40 @@ def summarize_model(
         The training samples, for their margins and the bounds.
     rows : array-like of shape (n_test,), default=None
         Row numbers of the test samples in the data; None numbers them from 0.
-    fold_scores : sequence of float
-        Accuracy in each fold of the cross-validation.
-    fit_time, predict_time : float, default=None
-        Seconds.
-    p_value : float, default=None
-        Of the comparison with the best model.
 
     Returns
     -------
     result : ModelResult
+        Scores of folds and times, which a fitted model does not know, are for the caller to set.
     """
-    predicted = estimator.predict(X_test)
-    y_test = column_or_1d(y_test)
-    result = ModelResult(
-        name=name,
-        params={key: _plain(value) for key, value in final_estimator(estimator).get_params(deep=False).items()},
-        fold_scores=[float(score) for score in fold_scores],
-        test_score=float((predicted == y_test).mean()),
-        fit_time=fit_time,
-        predict_time=predict_time,
-        p_value=p_value,
-        certificate=_certificate(final_estimator(estimator)),
-    )
-    classes = estimator.classes_
+    predicted, y_test = estimator.predict(X_test), column_or_1d(y_test)
+    classes, final = estimator.classes_, final_estimator(estimator)
+    code, guess = label_codes(y_test, classes), label_codes(predicted, classes)
     position = {label: i for i, label in enumerate(dataset.classes)}
     place = np.array([position[str(label)] for label in classes])
-    code, guess = label_codes(y_test, classes), label_codes(predicted, classes)
     k = len(classes)
     confusion = np.bincount(k * code + guess, minlength=k * k).reshape(k, k)
     chosen = _most_confused(confusion)
-    result.matrix_classes = place[chosen].tolist()
-    result.confusion = confusion[np.ix_(chosen, chosen)].tolist()
-    result.confusion_totals = confusion.sum(axis=1)[chosen].tolist()
+    result = ModelResult(
+        name=name,
+        params={key: _plain(value) for key, value in final.get_params(deep=False).items()},
+        test_score=float((predicted == y_test).mean()),
+        certificate=_certificate(final),
+        matrix_classes=place[chosen].tolist(),
+        confusion=confusion[np.ix_(chosen, chosen)].tolist(),
+        confusion_totals=confusion.sum(axis=1)[chosen].tolist(),
+    )
     if not hasattr(estimator, "decision_function"):
         return result
     scores = class_scores(estimator, X_test)
     margin = margins_from_scores(scores, y_test, classes)
     parts = {"test": (margin, code)}
     if X_train is not None:
-        parts["train"] = (
-            margins_from_scores(class_scores(estimator, X_train), y_train, classes),
-            label_codes(y_train, classes),
-        )
+        of_train = margins_from_scores(class_scores(estimator, X_train), y_train, classes)
+        parts["train"] = (of_train, label_codes(y_train, classes))
         result.bounds = _bounds(estimator, X_train, y_train)
     result.margins = _histogram(parts, place)
-    for part, (values, _) in parts.items():
-        s = summarize(values, (0.05, 0.5))
-        result.statistics[part] = {
-            "mean": s.mean, "variance": s.variance, "minimum": s.minimum, "error": s.error,
-            "q05": s.quantiles[0.05], "median": s.quantiles[0.5], "n_samples": s.n_samples,
-        }  # fmt: skip
+    result.statistics = {part: _statistics(values) for part, (values, _) in parts.items()}
     try:
         pairwise, result.pairwise_quantity = pairwise_margins(estimator), "2 / \u2016w\u2096 \u2212 w\u2097\u2016"
     except TypeError:
@@ -148,24 +127,22 @@ def summarize_model(
     finite = np.where(np.isfinite(pairwise), pairwise, np.nan)[np.ix_(chosen, chosen)]
     result.pairwise = [[None if np.isnan(v) else float(v) for v in row] for row in finite]
     rows = np.arange(len(y_test)) if rows is None else np.asarray(rows)
-    for attribute, order in (("hardest", margin), ("ambiguous", np.abs(margin))):
-        first = np.argsort(order, kind="stable")[:N_SAMPLES]
-        samples = [_sample(i, rows, X_test, y_test, predicted, margin, dataset) for i in first]
-        setattr(result, attribute, samples)
+
+    def first(order: np.ndarray) -> list[HardSample]:
+        found = np.argsort(order, kind="stable")[:N_SAMPLES]
+        return [_sample(i, rows, X_test, y_test, predicted, margin, dataset) for i in found]
+
+    result.hardest, result.ambiguous = first(margin), first(np.abs(margin))
     return result
 
 
-def rank_models(
-    models: Sequence[ModelResult], test_fraction: float | None = None, n_test: int | None = None
-) -> list[ModelResult]:
+def rank_models(models: Sequence[ModelResult], n_test: int | None = None) -> list[ModelResult]:
     """Order models by their mean accuracy over folds (or their test accuracy), and compare each with the best.
 
     Parameters
     ----------
     models : sequence of ModelResult
-        With the same folds in the same order.
-    test_fraction : float, default=None
-        Size of a test fold over the size of its training part; None takes that of k-fold cross-validation, 1/(k-1).
+        With the same folds of a k-fold cross-validation in the same order.
     n_test : int, default=None
         Number of samples of a test fold, where the scores are accuracies (see `corrected_paired_ttest`).
 
@@ -180,7 +157,7 @@ def rank_models(
     best = ranked[0].fold_scores if ranked else []
     for model in ranked[1:]:
         if len(best) >= 2 and len(model.fold_scores) == len(best):
-            model.p_value = corrected_paired_ttest(best, model.fold_scores, test_fraction, n_test)
+            model.p_value = corrected_paired_ttest(best, model.fold_scores, n_test=n_test)
     return ranked
 
 
@@ -232,6 +209,14 @@ def _most_confused(confusion: np.ndarray) -> np.ndarray:
         return np.arange(len(confusion))
     errors = confusion.sum(axis=0) + confusion.sum(axis=1) - 2 * confusion.diagonal()
     return np.sort(np.argsort(-errors, kind="stable")[:MAX_MATRIX])
+
+
+def _statistics(margin: np.ndarray) -> dict[str, float]:
+    s = summarize(margin, (0.05, 0.5))
+    return {
+        "mean": s.mean, "variance": s.variance, "minimum": s.minimum, "error": s.error,
+        "q05": s.quantiles[0.05], "median": s.quantiles[0.5], "n_samples": s.n_samples,
+    }  # fmt: skip
 
 
 def _histogram(parts: dict[str, tuple[np.ndarray, np.ndarray]], place: np.ndarray) -> MarginHistogram:
@@ -288,6 +273,8 @@ def _certificate(estimator: Any) -> dict[str, Any]:
     found = {name: _plain(np.max(value) if isinstance(value, np.ndarray) else value) for name, value in found.items()}
     if found and hasattr(estimator, "tol"):
         found["tol"] = _plain(estimator.tol)
+    if hasattr(estimator, "outer_objectives_") or hasattr(estimator, "transduction_"):  # ODM, unlabelled rows
+        found["convex_part"] = True  # all that the gap is of
     return found
 
 

@@ -51,8 +51,8 @@
   for (const [a, b] of facts) document.getElementById("facts").append(h("span", {}, String(a), " ", b));
 
   function verdict() {
-    const best = models[0], folds = best.fold_scores.length, sd = deviation(best.fold_scores);
-    const measured = folds ? `mean accuracy over ${folds} folds` : "accuracy on the test samples";
+    const best = models[0], folds = best.fold_scores.length, sd = deviation(best.fold_scores), test = best.statistics.test;
+    const measured = folds ? `mean accuracy over ${folds} folds` : test ? `accuracy on ${whole(test.n_samples)} samples` : "accuracy";
     const sentence = h("p", { class: "verdict" });
     const more = h("p", { class: "note" });
     if (models.length === 1) {
@@ -69,8 +69,7 @@
         more.append(equal.length > 4 ? ` and ${equal.length - 4} more: ` : ": ", "among these, choose the faster or the simpler one.");
       }
     }
-    const test = best.statistics.test;
-    if (test) more.append(more.childNodes.length ? " " : "", `On new samples its margins average ${number(test.mean)}; ${percent(test.error)} of them are not positive.`);
+    if (test) more.append(more.childNodes.length ? " " : "", `On ${folds ? "new" : "these"} samples its margins average ${number(test.mean)}; ${percent(test.error)} of them are not positive.`);
     main.append(h("section", { class: "card hero", id: "verdict", "aria-label": "Result" },
       h("div", { class: "big" }, percent(score(best)), h("small", {}, measured, sd == null ? "" : ` ± ${(100 * sd).toFixed(1)}`)), h("div", {}, sentence, more)));
   }
@@ -88,16 +87,25 @@
   function modelTable() {
     const all = models.flatMap((m) => (m.fold_scores.length ? m.fold_scores : [m.test_score]));
     const low = Math.min(...all), high = Math.max(...all), folds = models.some((m) => m.fold_scores.length);
-    const columns = ["Model", folds ? "Folds" : "", "Accuracy", "± sd", "p", "Fit", "Predict", "Mean margin", "5 % margin"];
-    const hide = new Set([1]);
+    const given = (f) => models.some((m) => f(m) != null), test = (m) => m.statistics.test || {};
+    const columns = [ // title, cell, whether a model has something to show
+      [folds ? "Folds" : "", (m, i) => strip(m, i, low, high), folds || models.length > 1],
+      ["Accuracy", (m) => h("strong", {}, percent(score(m), 2)), true],
+      ["± sd", (m) => (m.fold_scores.length > 1 ? (100 * deviation(m.fold_scores)).toFixed(2) : "–"), folds],
+      ["p", (m) => (m.p_value == null ? "–" : m.p_value < 0.001 ? "< 0.001" : m.p_value.toFixed(3)), given((m) => m.p_value)],
+      ["Fit", (m) => seconds(m.fit_time), given((m) => m.fit_time)],
+      ["Predict", (m) => seconds(m.predict_time), given((m) => m.predict_time)],
+      ["Mean margin", (m) => number(test(m).mean), given((m) => test(m).mean)],
+      ["5 % margin", (m) => number(test(m).q05), given((m) => test(m).q05)],
+    ].filter(([, , wanted]) => wanted);
+    const narrow = ([title]) => (title === "Folds" || !title ? "wide-only" : "");
     const body = h("tbody");
     const draw = () => fill(body, models.map((m, i) => h("tr", { class: i === state.model ? "on" : "" },
       h("th", { scope: "row" }, h("button", { type: "button", class: "pick", "aria-pressed": String(i === state.model), onclick: () => choose(i) }, dot(i), h("span", {}, `${rank(m)}.\u00a0`, name(m.name)), i === 0 && models.length > 1 ? h("span", { class: "tag" }, "best") : null)),
-      h("td", { class: "wide-only" }, strip(m, i, low, high)), h("td", {}, h("strong", {}, percent(score(m), 2))), h("td", {}, m.fold_scores.length > 1 ? (100 * deviation(m.fold_scores)).toFixed(2) : "–"),
-      h("td", {}, m.p_value == null ? "–" : m.p_value < 0.001 ? "< 0.001" : m.p_value.toFixed(3)), h("td", {}, seconds(m.fit_time)), h("td", {}, seconds(m.predict_time)),
-      h("td", {}, number((m.statistics.test || {}).mean)), h("td", {}, number((m.statistics.test || {}).q05)))));
-    card("models", "Models", "Choose a model to see its margins, errors and samples below. p: corrected paired t-test against the best.",
-      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of models" }, h("table", { class: "models" }, h("thead", {}, h("tr", {}, columns.map((c, i) => h("th", { scope: "col", class: hide.has(i) ? "wide-only" : "" }, c)))), body)));
+      columns.map((c) => h("td", { class: narrow(c) }, c[1](m, i))))));
+    const lead = models.length > 1 ? "Choose a model to see its margins, errors and samples below." + (given((m) => m.p_value) ? " p: corrected paired t-test against the best." : "") : null;
+    card("models", models.length > 1 ? "Models" : "Model", lead,
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of models" }, h("table", { class: "models" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Model"), columns.map((c) => h("th", { scope: "col", class: narrow(c) }, c[0])))), body)));
     redraw.push(draw);
   }
 
@@ -184,7 +192,7 @@
         svg.append(h("path", { d: path, "stroke-dasharray": dash, "data-series": `${s.i}-${s.part}`, style: { fill: "none", stroke: c, "stroke-width": "2.2", "stroke-linejoin": "round" } }));
       }
       fill(box, svg);
-      fill(legend, all.map((s) => h("span", {}, h("i", { class: s.part === "train" ? "dash" : "", style: { "border-color": colour(s.i) } }), name(models[s.i].name), ` · ${s.part}, ${whole(s.total)} samples`)));
+      fill(legend, all.map((s) => h("span", {}, h("i", { class: s.part === "train" ? "dash" : "", style: { "border-color": colour(s.i) } }), name(models[s.i].name), ` · ${models[s.i].margins.counts.train ? s.part + ", " : ""}${whole(s.total)} samples`)));
       if (at == null || at < low || at > high) live.textContent = "Point at the chart, or focus it and use the arrow keys, to read how many samples lie below a margin.";
       else read(at);
     }
@@ -285,12 +293,12 @@
     redraw.push(() => {
       const m = models[state.model], c = m.certificate, gap = c.dual_gap_;
       const rows = [["Objective", number(c.objective_)], ["Relative duality gap", number(gap)], ["Tolerance", number(c.tol)], ["Iterations", number(c.n_iter_)]].filter(([, v]) => v !== "–");
-      const reached = typeof gap === "number" && typeof c.tol === "number" ? (gap <= c.tol ? h("p", { class: "good" }, "✓ The certificate was reached: the objective is optimal within the tolerance.") : h("p", { class: "bad" }, "✗ The fit stopped before its tolerance: raise max_iter.")) : null;
+      const reached = typeof gap === "number" && typeof c.tol === "number" ? (gap <= c.tol ? h("p", { class: "good" }, `✓ The certificate was reached: the ${c.convex_part ? "last convex problem is solved" : "objective is optimal"} within the tolerance.`) : h("p", { class: "bad" }, "✗ The fit stopped before its tolerance: raise max_iter.")) : null;
       const settings = Object.entries(m.params);
       fill(box, h("h2", {}, "What is proved"), h("p", { class: "lead" }, "For ", name(m.name), ", fitted on the training samples."),
         rows.length ? h("div", {}, h("h3", {}, c.objective_ == null ? "Fit (this estimator publishes no certificate)" : "Certificate of the fit"), reached, h("div", { class: "pairs" }, rows.map(([k, v]) => h("div", {}, h("span", {}, k), h("span", {}, v))))) : h("p", { class: "note" }, "This estimator publishes no certificate."),
         m.bounds.length ? h("details", { open: "" }, h("summary", {}, "Bounds on the error of new samples"), h("p", { class: "note" }, "With probability 95 %. A total above 1 says nothing about the error itself; it still compares models on the same data."),
-          table(["Bound", "Constants", "Empirical", "Complexity", "Confidence", "Total"], m.bounds.map((b) => h("tr", {}, h("td", {}, b.bound), h("td", {}, b.version), ...["empirical", "complexity", "confidence", "total"].map((k) => h("td", {}, number(b[k]))))))) : h("p", { class: "note" }, "No bound: those of the papers are for machines with one vector for each class and its kernel."),
+          table(["Bound", "Constants", "Empirical", "Complexity", "Confidence", "Total"], m.bounds.map((b) => h("tr", {}, h("td", {}, b.bound), h("td", {}, b.version), ...["empirical", "complexity", "confidence", "total"].map((k) => h("td", {}, number(b[k]))))))) : h("p", { class: "note" }, m.statistics.train ? "No bound: those of the papers are for machines with one vector for each class and its kernel." : "No bound: it needs the training samples, which this page was not given."),
         settings.length ? h("details", {}, h("summary", {}, "Parameters"), h("div", { class: "pairs" }, settings.map(([k, v]) => h("div", {}, h("span", {}, name(k)), h("span", {}, name(v)))))) : null);
     });
   }
