@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skmargin import CrammerSingerSVC, ODMClassifier, SemiSupervisedMarginSVC
@@ -115,6 +116,15 @@ def test_a_matrix_of_some_classes_counts_all_samples():
     m = summarize_model("m", model, rows[300:], labels[300:], summarize_dataset("d", rows, labels))
     assert m.confusion_totals == [5] * 40
     assert (np.sum(m.confusion, axis=1) < 5).any()  # some are taken for a class that is not shown
+
+
+def test_samples_of_a_frame_with_text_show_it():
+    frame = pd.DataFrame({"length": X[:, 0], "kind": np.array(["u", "v"])[np.arange(150) % 2], "new": X[:, 1] > 3})
+    encoder = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    model = make_pipeline(encoder, LinearSVC(random_state=0)).fit(frame, y)
+    m = summarize_model("m", model, frame, y, summarize_dataset("iris", frame, y))
+    assert m.hardest[0].values == [[name, frame[name].iloc[m.hardest[0].row]] for name in frame]
+    render_report(Results("t", DATA, [m]))
 
 
 def test_corrected_test_by_hand():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -242,15 +243,16 @@ def _histogram(parts: dict[str, tuple[np.ndarray, np.ndarray]], place: np.ndarra
 
 def _sample(i: int, rows: Any, X: Any, y: Any, predicted: Any, margin: Any, dataset: DatasetSummary) -> HardSample:
     row = _safe_indexing(X.tocsr() if sparse.issparse(X) else X, [int(i)])
-    row = np.asarray(row.toarray() if sparse.issparse(row) else row, dtype=np.float64).ravel()
+    row = np.asarray(row.toarray() if sparse.issparse(row) else row).ravel()
     sample = HardSample(int(rows[i]), str(y[i]), str(predicted[i]), float(margin[i]))
     if dataset.image_shape is not None:
+        row = row.astype(np.float64)
         low, high = float(row.min()), float(row.max())
         sample.pixels = np.round(99 * (row - low) / (high - low or 1.0)).astype(int).tolist()
         return sample
     nonzero = np.flatnonzero(row)[:MAX_VALUES] if len(row) > MAX_VALUES else np.arange(len(row))
     names = dataset.feature_names or [str(j) for j in range(len(row))]
-    sample.values = [[names[j], float(row[j])] for j in nonzero]
+    sample.values = [[names[j], float(row[j]) if isinstance(row[j], Real) else _plain(row[j])] for j in nonzero]
     return sample
 
 
