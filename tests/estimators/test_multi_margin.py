@@ -239,8 +239,9 @@ def test_semi_supervised_labels():
         SemiSupervisedMarginSVC(balance=["a", "b", "c"]).fit(X, partly)
     with pytest.raises(ValueError, match="'C_unlabeled' parameter"):
         SemiSupervisedMarginSVC(C_unlabeled=-1).fit(X, partly)
-    with pytest.raises(ValueError, match="y holds the text '-1'"):  # of which NumPy makes strings
-        SemiSupervisedMarginSVC().fit(X, names.tolist())
+    for text in (names.tolist(), pd.Series(names).astype("string")):  # of which NumPy and pandas make strings
+        with pytest.raises(ValueError, match="y holds the text '-1'"):
+            SemiSupervisedMarginSVC().fit(X, text)
     with pytest.raises(ValueError, match="beyond double precision"):
         SemiSupervisedMarginSVC(C=1e200).fit(X, partly)
 

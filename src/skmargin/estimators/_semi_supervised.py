@@ -162,7 +162,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         if sparse.issparse(X):
             X = canonical_csr(X)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if y.dtype.kind == "U" and (y == "-1").any():  # as NumPy makes it of a list of strings and -1
+        if y.dtype.kind in "UO" and (y == "-1").any():  # as NumPy and pandas make it of strings and -1
             raise ValueError(
                 "y holds the text '-1'; for unlabelled rows give an array of type object with the number -1."
             )
