@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
+import skmargin
 from skmargin import (
     LSSVC,
     M3SVC,
@@ -184,3 +185,14 @@ def test_a_fit_that_stops_early_warns_where_it_was_asked_for(model, monkeypatch)
         with pytest.warns(ConvergenceWarning) as caught:
             fit(X, y)
         assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize("name", skmargin.__all__)
+def test_what_a_fit_publishes_is_documented(name):
+    machine = getattr(skmargin, name)
+    model = machine(LSSVC()) if machine is FuzzyPairwiseClassifier else machine()
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    attributes = machine.__doc__.partition("Attributes\n")[2]
+    for settings in ({"kernel": "linear"}, {"kernel": "rbf"}) if hasattr(model, "kernel") else ({},):
+        published = vars(model.set_params(**settings).fit(X, y))
+        assert not [a for a in published if a.endswith("_") and not a.startswith("_") and a not in attributes]

@@ -212,6 +212,16 @@ def test_probabilities_agree_with_predictions(iris):
         assert np.isfinite(one.predict_log_proba(1e6 * X)).all()
 
 
+def test_a_subclass_with_parameters_of_its_own_starts_warm(iris):
+    class Stronger(M3SVC):
+        def __init__(self, strength=1e-2, warm_start=True):
+            super().__init__(strength, warm_start=warm_start)
+            self.strength = strength
+
+    model = Stronger().fit(*iris)
+    assert model.fit(*iris).n_iter_ <= 1
+
+
 def test_partial_fit_learns_a_stream(iris):
     X, y = iris
     order = np.random.default_rng(0).permutation(len(y))

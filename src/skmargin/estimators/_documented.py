@@ -29,7 +29,7 @@ PARAMETERS = """kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "prec
     random_state : int, RandomState instance or None, default=None
         Seeds the order in which samples are visited.
     verbose : int, default=0
-        Print a line for each stage of the solver."""
+        Print how far a long fit is, once a second, and how the solver of a linear machine ended."""
 ATTRIBUTES = """classes_ : ndarray of shape (n_classes,)
         The labels.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)

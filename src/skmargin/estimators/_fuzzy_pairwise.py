@@ -54,8 +54,12 @@ class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         Pairs in the order (0, 1), (0, 2), ..., (1, 2), ...; positive scores mean the second class.
     pairs_ : list of tuples
         The pairs of class indices.
+    pair_rows_ : list of ndarrays or None
+        Training rows of each pair, where the estimator takes a precomputed kernel.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has string column names.
 
     References
     ----------

@@ -109,6 +109,8 @@ class LDMClassifier(PairwiseMachines):
         Kernel machines: (n_classes - 1, n_support) as in `sklearn.svm.SVC` for pairs; otherwise one row a machine.
     support_ : ndarray
         Rows of the training data that ``dual_coef_`` belongs to.
+    n_support_ : ndarray of shape (n_classes,)
+        Number of these rows in each class; not where they are a basis.
     intercept_ : ndarray of shape (n_machines,)
         Intercepts.
     objective_ : float
@@ -117,6 +119,10 @@ class LDMClassifier(PairwiseMachines):
         Largest relative duality gap of the machines; None for the least-squares machine.
     n_iter_ : int
         Largest number of passes of a machine; 1 for a linear system.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has string column names.
 
     References
     ----------

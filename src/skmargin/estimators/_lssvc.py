@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from ..solvers.linear_system import Machine
 from ._base import fitting
@@ -73,6 +73,8 @@ class LSSVC(RidgeMachines):
         Kernel machines: (n_classes - 1, n_support) as in `sklearn.svm.SVC` for pairs; otherwise one row a machine.
     support_ : ndarray
         Rows of the training data that ``dual_coef_`` belongs to.
+    n_support_ : ndarray of shape (n_classes,)
+        Number of these rows in each class; not where they are a basis.
     intercept_ : ndarray of shape (n_machines,)
         Intercepts.
     objective_ : float
@@ -81,6 +83,10 @@ class LSSVC(RidgeMachines):
         The solution is that of a linear system.
     n_iter_ : int
         Iterations of the iterative solver, otherwise 1.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has string column names.
 
     References
     ----------
@@ -101,8 +107,6 @@ class LSSVC(RidgeMachines):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **RidgeMachines._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="neither"), "array-like"],
-        "cv": ["cv_object"],
-        "search": [StrOptions({"auto", "exact"})],
     }
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -118,6 +119,10 @@ class M3SVC(KernelScores):
         Certified relative gap: the minimum is at least ``objective_ * (1 - dual_gap_)``.
     n_iter_ : int
         Iterations made.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has string column names.
 
     References
     ----------
@@ -220,7 +225,7 @@ class M3SVC(KernelScores):
         self : M3SVC
             The fitted classifier.
         """
-        old = self._old_model() if self.warm_start else None
+        old = copy(self) if self.warm_start and hasattr(self, "classes_") else None  # what the new fit writes over
         problem = self._check_problem(X, y, sample_weight)
         with blas_threads(1):
             gap = self._solve(problem, old)
@@ -373,14 +378,6 @@ class M3SVC(KernelScores):
         given = callable(self.kernel) or self.kernel == "precomputed"  # the others are computed in double here
         factor = factorise(np.array(K, order="C"), X.dtype if given else np.float64)
         return factor, factor.R
-
-    def _old_model(self) -> M3SVC | None:
-        """The last fit, kept while the attributes of the new one are written."""
-        if not hasattr(self, "classes_"):
-            return None
-        old = M3SVC(**self.get_params())
-        old.__dict__.update(self.__dict__)
-        return old
 
     def _start(
         self, old: M3SVC | None, problem: Problem, factor: GramFactor | WideRows | None, objective: PrimalObjective

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
 from ..kernels.gram import base_matrix, gram_diagonal, kernel_from_base
@@ -42,6 +43,11 @@ class RidgeMachines(PairwiseMachines):
     """Least-squares machines; a subclass names the `Machine` and its strengths."""
 
     _strength_name: ClassVar[str]  # the parameter whose values share one factorisation
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PairwiseMachines._parameter_constraints,
+        "cv": ["cv_object"],
+        "search": [StrOptions({"auto", "exact"})],
+    }
 
     @abstractmethod
     def _machine(self) -> Machine: ...

@@ -50,7 +50,7 @@ class SemiSupervisedMarginSVC(LinearScores):
     random_state : int, RandomState instance or None, default=None
         Seeds the order in which samples are visited.
     verbose : int, default=0
-        Print a line for each stage of the solver.
+        Print how far a long fit is, once a second, and how each convex machine ended.
 
     Attributes
     ----------

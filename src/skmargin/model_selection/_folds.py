@@ -16,17 +16,16 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params, _check_sample_weight, _num_samples
 
-from skmargin._core import _ext
-
+from .._core import _ext
 from ..estimators._base import MarginClassifier, encode_labels
 from ..estimators._dual import DualMachine
+from ..estimators._ridge import SHARED
 from ..kernels._rows import farthest, row_dtype
 from ..kernels.gram import base_matrix, kernel_from_base, resolve_gamma
 from ..solvers.kernel_factor import FACTOR_ROWS
 from ..solvers.lent import Lent, window
 from ._pipelines import split_fit_params
 
-KERNELS = ("rbf", "laplacian", "poly", "sigmoid")  # whose widths have a matrix in common
 LARGEST_GRAM = 2**30  # bytes of a kernel matrix up to which it is kept whole
 
 
@@ -256,6 +255,6 @@ def shares_gram(classifier: Any, n_rows: int) -> bool:
     """Whether the kernel matrix of a classifier is worth making whole, for several candidates to use."""
     if not isinstance(classifier, MarginClassifier) or not hasattr(classifier, "kernel"):
         return False
-    named = isinstance(classifier.kernel, str) and classifier.kernel in KERNELS
+    named = isinstance(classifier.kernel, str) and classifier.kernel in SHARED
     single = all(np.ndim(getattr(classifier, name, 0)) == 0 for name in ("gamma", "alpha", "C"))
     return named and single and 8 * n_rows**2 <= LARGEST_GRAM
