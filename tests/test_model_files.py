@@ -14,6 +14,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
@@ -22,7 +23,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import validate_data
 
 import skmargin
+from skmargin import CrammerSingerSVC
 from skmargin.model_files import ModelFileError, describe_model, load_model, model_classes, save_model
+from skmargin.model_selection import MarginSearchCV
 
 X, y = load_iris(return_X_y=True)
 LABELS = {
@@ -158,6 +161,19 @@ def test_all_kinds_of_attributes(tmp_path):
 def test_the_same_model_gives_the_same_bytes(tmp_path):
     a, b = (save(Everything().fit(X, y), tmp_path / name) for name in ("a.skm", "b.skm"))
     assert a.read_bytes() == b.read_bytes()
+
+
+def test_what_cannot_be_saved_is_told_the_way_out(tmp_path):
+    search = MarginSearchCV(CrammerSingerSVC(), {"C": [1.0]}).fit(X, y)
+    with pytest.raises(ModelFileError, match=r"Save its best_estimator_\.$"):
+        save_model(search, tmp_path / "m.skm")
+    reduced = make_pipeline(PCA(2), CrammerSingerSVC()).fit(X, y)
+    with pytest.raises(ModelFileError, match=r"Pipeline.steps is a .*PCA.* Name its class in extra_classes"):
+        save_model(reduced, tmp_path / "m.skm")
+    save_model(reduced, tmp_path / "m.skm", extra_classes=[PCA])
+    with pytest.raises(ModelFileError, match=r"holds a 'sklearn.PCA'.* allow those of your own by extra_classes"):
+        load_model(tmp_path / "m.skm")
+    assert_array_equal(load_model(tmp_path / "m.skm", extra_classes=[PCA]).predict(X), reduced.predict(X))
 
 
 def skmargin_estimators():

@@ -226,9 +226,14 @@ class _Writer:
             return {"$dict": [[self.encode(part, where, depth + 1) for part in item] for item in value.items()]}
         if type(value) in self.names:
             return self.estimator(value, where, depth)
+        hint = ""
+        if hasattr(value, "best_estimator_"):
+            hint = " Save its best_estimator_."
+        elif isinstance(value, BaseEstimator):
+            hint = " Name its class in extra_classes, here and in load_model, to allow it."
         raise ModelFileError(
             f"{where} is a {type(value).__module__}.{type(value).__qualname__}, which a model file cannot hold: "
-            "it keeps numbers, text, arrays and estimators of skmargin, never code."
+            f"it keeps numbers, text, arrays and classifiers of skmargin, never code.{hint}"
         )
 
     def estimator(self, estimator: Any, where: str, depth: int) -> dict[str, Any]:
@@ -387,7 +392,10 @@ class _Reader:
         name = node["$estimator"]
         cls: Any = self.classes.get(name) if isinstance(name, str) else None
         if cls is None:
-            raise ModelFileError(f"it holds a {str(name)[:80]!r}, which is not one of the classes that may be loaded.")
+            raise ModelFileError(
+                f"it holds a {str(name)[:80]!r}, which is not one of the classes that may be loaded; "
+                "allow those of your own by extra_classes."
+            )
         known = set(cls._get_param_names())
         params = {key: self.decode(value, depth + 1) for key, value in node["params"].items()}
         if not set(params) <= known:
