@@ -1,6 +1,6 @@
 """M3SVC against full-batch Adam, the way its authors train the model: 500 epochs, their learning rates, one objective.
 
-    python benchmarks/m3_adam.py --data DIR [--sets vehicle,glass] [--loss log_loss,hinge] [--repeat 3]
+    python -m benchmarks.m3_adam --data DIR [--sets vehicle,glass] [--loss log_loss,hinge] [--repeat 3]
 
 DIR holds ``<name>.svm.bz2`` (LIBSVM text; ``usps.train`` and ``usps.test`` are joined).  Both sides get the same 80 %
 of the rows, scaled as the authors scale them, and minimise the same function, each on one thread.  The runs are
