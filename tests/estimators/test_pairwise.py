@@ -19,3 +19,9 @@ def test_a_refit_with_another_kernel_or_basis_leaves_nothing_behind(machine, bef
     fresh = machine(random_state=0, **{**before, **after}).fit(X, y)
     assert vars(again).keys() == vars(fresh).keys()
     assert_array_equal(pairwise_margins(again), pairwise_margins(fresh))
+
+
+@pytest.mark.parametrize("machine", [LSSVC, LDMClassifier, ULDMClassifier])
+def test_a_width_of_zero_is_refused_as_by_the_other_machines(machine):
+    with pytest.raises(ValueError, match=r"'gamma' parameter of .* in the range \(0.0, inf\)"):
+        machine(gamma=0).fit(*load_iris(return_X_y=True))

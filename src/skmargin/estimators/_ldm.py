@@ -145,7 +145,7 @@ class LDMClassifier(PairwiseMachines):
         "lambda1": [Interval(Real, 0.0, WITH_SQUARE, closed="both")],
         "lambda2": [Interval(Real, 0.0, WITH_SQUARE, closed="both")],
         "loss": [StrOptions({"hinge", "least_squares"})],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
         "warm_start": ["boolean"],
     }
 
