@@ -187,6 +187,12 @@ def test_a_fit_that_stops_early_warns_where_it_was_asked_for(model, monkeypatch)
         assert {warning.filename for warning in caught} == {__file__}
 
 
+def test_a_fit_that_stops_early_warns_in_code_without_a_name():
+    model, (X, y) = CrammerSingerSVC(C=1e3, max_iter=1, tol=1e-9), load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="stopped at max_iter=1"):
+        exec("model.fit(X, y)", {"model": model, "X": X, "y": y})
+
+
 @pytest.mark.parametrize("name", skmargin.__all__)
 def test_what_a_fit_publishes_is_documented(name):
     machine = getattr(skmargin, name)

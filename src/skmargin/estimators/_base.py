@@ -255,7 +255,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 def warn_of_fit(message: str) -> None:
     """Say that a fit did not converge, at the line that asked for it: the first that is not of `MACHINERY`."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in MACHINERY:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in MACHINERY:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, ConvergenceWarning, stacklevel=level)
 
