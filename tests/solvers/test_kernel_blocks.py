@@ -10,7 +10,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.svm import SVC
 
 from skmargin.kernels._rows import KernelRows
@@ -228,6 +228,17 @@ def test_float32_rows_are_given_up_where_they_do_not_resolve_the_target():
     state = solve_kernel(rows, y, 10 * cap, 3, "max", tol=1e-9, max_iter=100_000)
     assert rows.dtype == np.float64
     assert state.gap <= 1e-9
+
+
+def test_float32_certifies_nothing_that_its_rounding_hides():
+    X, y = make_classification(700, 10, n_informative=8, n_classes=5, flip_y=0.2, random_state=0)
+    y, cap = y.astype(np.int32), np.full(700, 300.0)
+    rows = KernelRows(X, "rbf", 0.02, dtype=np.float32)
+    state = solve_kernel(rows, y, cap, 5, "max", tol=2e-4, max_iter=20_000)
+    P, D = primal_dual(gram(X, kernel="rbf", gamma=0.02), y, cap, state, "max", 1)
+    assert state.gap <= 2e-4
+    assert state.objective == pytest.approx(P, rel=2e-5)
+    assert P - D <= 2.1e-4 * P
 
 
 def test_an_indefinite_kernel_ends():

@@ -55,6 +55,7 @@ LEFT = 0.02  # share of the gap that stays outside a working set
 LONGER = np.array([0.5, 0.25, 0.125])  # lengths tried for the class vectors: so much of the final gap they may cost
 LINE = 64  # bytes of a line of the cache
 PROXIMAL = 0.06  # t of the multipliers, in mean curvatures: smaller steps above, slow balance below
+ROUNDING = 0.05  # share of the final gap by which float32 may change the objective
 
 
 @dataclass
@@ -174,7 +175,7 @@ def solve_kernel(
         first = spoilt[: rows.limit]
         work.ascend(first, max(care * goal(), drop**2 * work.g[first].sum()), left, random_state)
         working_set, left = work.select(), max(1, max_iter - work.n_iter)
-    fresh = 0  # pass after which the scores were computed from nothing
+    fresh = 0  # pass after which float32 was put to the test
     for seed in range(1, max_iter + 1):
         held = work.g[working_set].sum()
         target = max(care * goal(), drop * held)
@@ -185,8 +186,10 @@ def solve_kernel(
         left = max_iter - work.n_iter
         tell_gap(work.gap / work.objective if work.objective > 0 else 0.0, tol)
         if work.gap <= goal() or left <= 0:
-            if fresh < work.n_iter and state is not None and rows.dtype == np.float32:
-                work.restart()  # scores of a start that was far off have left their rounding behind
+            if fresh < work.n_iter and rows.dtype == np.float32:
+                if work.rounding() > ROUNDING * goal():
+                    rows.promote()
+                    work.restart()
                 fresh = work.n_iter
             if (work.gap <= goal() or left <= 0) and work.certify(goal, last=left <= 0):
                 break
@@ -239,6 +242,12 @@ class _Work:
         if len(support):
             self.tune()
             self.measure()
+
+    def rounding(self) -> float:
+        """Computes the scores from nothing, without the rounding of all steps; by how much the objective changes."""
+        before = self.objective
+        self.restart()
+        return abs(self.objective - before)
 
     def measure(self) -> None:
         """Gaps of all samples, the primal objective for the best length of the class vectors, the duality gap."""
