@@ -9,7 +9,6 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <deque>
 #include <numeric>
 #include <vector>
@@ -217,11 +216,11 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
             double* target = &target_[slope_start_[s]];
             a_.loss.block(i, 1.0, d.data(), r.alpha, r.active, target);
             int32_t m = 0;
-            double sum = 0, rise = 0;
+            double sum = 0, mine = 0;
             for (int32_t j = 0; j < r.active; ++j) {
                 const double e = target[j] - r.alpha[j];
                 if (e == 0) continue;
-                rise += e * slope_[slope_start_[s] + j];
+                mine += e * slope_[slope_start_[s] + j];
                 sum += e;
                 cls[m] = r.cls[j];
                 change[m++] = -e;
@@ -230,7 +229,7 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
             change[m++] = sum;
             V.add(i, cls.data(), m, change.data());
             worked(s, m);
-            return rise;
+            return mine;
         });
         const double bend = V_[0].squared_norm();
         length_ = bend > 0 ? std::min(1.0, rise / bend) : 1.0;

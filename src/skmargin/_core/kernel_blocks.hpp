@@ -5,7 +5,6 @@
 // duals, score differences and gaps are always float64.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <vector>
