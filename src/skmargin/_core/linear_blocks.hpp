@@ -131,7 +131,7 @@ class BlockAscent {
         check_work_ = -work_;
         measure(model);
         const bool noted = geo.intercept() && (last || expected_ <= 10 * limits_.goal(primal));
-        if (noted) slopes_.start(model.total(), room_);
+        if (noted) slopes_.start(n, model.total(), room_);
         if constexpr (screens) screening_.moved(model, geo);
         for (int64_t next = 0; next < n;) {
             next = look(next);
