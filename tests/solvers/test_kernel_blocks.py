@@ -257,6 +257,16 @@ def test_max_iter_stops_with_an_honest_gap():
     check_feasible(state, y, 100 * cap, "max", 1, True)
 
 
+def test_max_updates_stops_with_an_honest_gap():
+    X, y, cap = make_problem(5, n=300, seed=4)
+    rows = KernelRows(X, "rbf", 0.3, dtype=np.float64)
+    state = solve_kernel(rows, y, 100 * cap, 5, "max", tol=1e-9, max_updates=2000)
+    assert 2000 <= state.n_updates <= 2300
+    P, D = primal_dual(gram(X, kernel="rbf", gamma=0.3), y, 100 * cap, state, "max", 1)
+    assert state.gap == pytest.approx((P - D) / P, rel=1e-6) and state.gap > 1e-9
+    check_feasible(state, y, 100 * cap, "max", 1, True)
+
+
 def test_ctrl_c_stops_within_a_quarter_of_a_second():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 30)), rng.integers(0, 10, 3000).astype(np.int32)

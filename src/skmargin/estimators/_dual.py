@@ -21,7 +21,8 @@ from ._scores import KernelScores
 
 LARGEST_CAP = 1e15  # bound of a dual beyond which sums of a kernel machine lose its margins
 PROBE = 64  # rows on which a kernel function is tried
-PATIENCE = 1000  # passes over working sets after which a small kernel matrix is factored
+FACTOR_UPDATES = 100.0, 3e-4  # a solve by a factor of n rows takes as long as so many n and n^3 block steps
+RESERVE = 500  # iterations kept for that solve
 
 
 class Before(NamedTuple):
@@ -197,14 +198,18 @@ class DualMachine(KernelScores):
 
         task = rows, problem.y, cap, problem.n_classes, *self._loss(problem.n_classes)
 
-        def ascend(passes: int, start: KernelState | None) -> KernelState:
+        def ascend(passes: int, start: KernelState | None, updates: float = np.inf) -> KernelState:
             return solve_kernel(
-                *task, fit_intercept=free_intercept, tol=self.tol, max_iter=passes, random_state=seed, state=start
-            )
+                *task, fit_intercept=free_intercept, tol=self.tol, max_iter=passes, random_state=seed, state=start,
+                max_updates=updates,
+            )  # fmt: skip
 
         if not can_factor(rows):
             return ascend(self.max_iter, state)
-        state = ascend(min(self.max_iter, PATIENCE), state)
+        # Block ascent may cost as much as the other solve: that is at most twice as dear as the better of the two.
+        most = self.max_iter - RESERVE if self.max_iter > 2 * RESERVE else self.max_iter
+        n, (linear, cubic) = rows.n, FACTOR_UPDATES
+        state = ascend(most, state, linear * n + cubic * n**3)
         if (tiny or state.gap > self.tol) and state.n_iter < self.max_iter:
             state = solve_factor(
                 *task, fit_intercept=free_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, start=state

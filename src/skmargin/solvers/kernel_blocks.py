@@ -122,6 +122,7 @@ def solve_kernel(
     share: float = 0.0,
     reference: float = 0.0,
     spoilt: np.ndarray | None = None,
+    max_updates: float = np.inf,
 ) -> KernelState:
     """Minimise the problem above to a certified relative duality gap of ``tol``.
 
@@ -156,6 +157,8 @@ def solve_kernel(
         A gap of ``share * (reference - objective)`` is small enough as well.
     spoilt : ndarray of int, optional
         Samples of a start whose duals are far off, and with them all scores: they are the first working set.
+    max_updates : float, default=inf
+        About how many block steps may be taken.
 
     Returns
     -------
@@ -182,8 +185,10 @@ def solve_kernel(
         if len(working_set) == rows.limit < rows.n and held > 0:
             # A part of all that needs work: its share of the goal, and not far, since the others will answer.
             target = held * max(care * goal() / max(held, work.gap), CROWDED_DROP)
-        stuck = work.ascend(working_set, target, left, random_state + seed)
-        left = max_iter - work.n_iter
+        usual = work.n_updates / work.n_iter if work.n_iter else len(working_set)  # steps of a pass
+        passes = min(left, max(1.0, (max_updates - work.n_updates) / max(1.0, usual)))
+        stuck = work.ascend(working_set, target, int(passes), random_state + seed)
+        left = max_iter - work.n_iter if work.n_updates < max_updates else 0
         tell_gap(work.gap / work.objective if work.objective > 0 else 0.0, tol)
         if work.gap <= goal() or left <= 0:
             if fresh < work.n_iter and rows.dtype == np.float32:
