@@ -32,6 +32,18 @@ def test_scikit_learn(estimator, check):
     check(estimator)
 
 
+@machines
+def test_a_long_row_among_those_of_a_kernel(machine):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = (X[:, :3] + 0.7 * rng.normal(size=(60, 3))).argmax(axis=1)
+    X[0] *= 3e8
+    linear = clone(machine).fit(X, y)
+    kernel = clone(machine).set_params(kernel="poly", degree=1, gamma=1.0).fit(X, y)
+    assert kernel.objective_ * (1 - kernel.dual_gap_) <= linear.objective_ * (1 + 1e-9)
+    assert kernel.objective_ == pytest.approx(linear.objective_, rel=2e-3)
+
+
 def toy(n=40, d=4, k=3, seed=0):
     rng = np.random.default_rng(seed)
     y = np.r_[np.arange(k), rng.integers(0, k, n - k)]

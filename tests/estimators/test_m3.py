@@ -147,6 +147,15 @@ def test_more_features_than_rows_and_kernels_are_the_linear_problem():
         np.testing.assert_allclose(kernel.decision_function(rows_), wide.decision_function(X), atol=1e-3)
 
 
+def test_a_long_row_does_not_hide_the_others():
+    X, y = np.random.default_rng(1).normal(size=(12, 40)), np.arange(12) % 3
+    alone = M3SVC().fit(X[1:], y[1:])
+    X[0] *= 1e8
+    for settings in ({}, {"kernel": "poly", "degree": 1, "gamma": 1.0}):
+        model = M3SVC(tol=1e-2, **settings).fit(X, y)
+        assert model.objective_ == pytest.approx(alone.objective_, rel=2e-2)  # it is easy to have on its side
+
+
 def test_precomputed_kernel_with_weight_zero():
     X, y = blobs()
     weight = np.ones(len(y))

@@ -22,6 +22,14 @@ def test_factor_of_a_kernel_matrix():
     assert factor(given(np.tanh(X @ X.T))) is None  # of both signs
 
 
+def test_a_long_row_does_not_hide_the_others():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[7] *= 3e8
+    R, length = factor(given(X @ X.T)), np.linalg.norm(X, axis=1)
+    assert R.shape == (50, 3)
+    assert (np.abs(R @ R.T - X @ X.T) <= 1e-11 * np.outer(length, length)).all()
+
+
 def test_memory_bounds_the_matrix():
     X = np.random.default_rng(0).normal(size=(600, 3))
     assert can_factor(KernelRows(X, cache_size=100))

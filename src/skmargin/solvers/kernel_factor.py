@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg.lapack import dpstrf
 
 from skmargin.kernels._rows import KernelRows
 
 from .dual_blocks import DualState, solve_linear
 from .kernel_blocks import KernelState, coefficients
+from .primal_factor import pivoted
 
 FACTOR_ROWS, FACTOR_BYTES = 2000, 64  # largest matrix that is factored; memory for each of its numbers
-LOST = 1e-11  # error of a factor, relative to the largest number of its matrix
+LOST = 1e-11  # error of a factor, for rows of length one
 
 
 def can_factor(rows: KernelRows) -> bool:
@@ -33,12 +33,14 @@ def factor(rows: KernelRows) -> np.ndarray | None:
     if rows.dtype == np.float32:
         rows.promote()
     K = rows.square(np.arange(rows.n))[:, : rows.n]
-    lower, pivots, rank, _ = dpstrf(K, lower=1)
-    if rank == 0:
+    length = np.sqrt(np.maximum(np.diagonal(K), np.finfo(float).tiny))
+    R, _ = pivoted(np.array(K, order="C"))
+    if R.shape[1] == 0:
         return None
-    R = np.zeros((len(K), rank))
-    R[pivots - 1] = np.tril(lower)[:, :rank]
-    return R if np.abs(K - R @ R.T).max() <= LOST * np.abs(K).max() else None
+    K -= R @ R.T
+    K /= length
+    K /= length[:, None]
+    return R if np.abs(K, out=K).max() <= LOST else None
 
 
 def solve_factor(

@@ -38,23 +38,41 @@ class GramFactor:
         return solve_triangular(self.L, scores, lower=True, check_finite=False)
 
 
+def pivoted(K: np.ndarray, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray]:
+    """``R`` and the pivot rows of a matrix, which is overwritten; its numbers have the rounding of this type.
+
+    The rounding of a number of K grows with the lengths of its two rows.  Between rows of one length, which are what is
+    factored, nothing that short rows add is taken for rounding.  The longest one comes first: its direction is an axis.
+    """
+    n = len(K)
+    length = np.sqrt(np.maximum(np.diagonal(K), 0.0))
+    first, some = np.argsort(-length, kind="stable"), np.flatnonzero(length)
+    length[length == 0] = 1.0
+    K /= length
+    K /= length[:, None]
+    K[some, some] = 1.0
+    if np.ptp(length) > 0:
+        K = K[np.ix_(first, first)]
+    factor, order, rank, info = lapack.dpstrf(K.T, lower=1, tol=n * float(np.finfo(dtype).eps), overwrite_a=1)
+    if info < 0:
+        raise ValueError(f"LAPACK refused argument {-info} of pstrf.")
+    order = first[order.astype(np.intp) - 1]
+    R = np.empty((n, rank))
+    for rows in row_blocks(n, rank):
+        R[order[rows]] = np.tril(factor[rows, :rank], rows.start)
+    R *= length[:, None]
+    return R, order[:rank]
+
+
 def factorise(K: np.ndarray, dtype: Any = np.float64) -> GramFactor:
     """Factor of a positive semi-definite matrix, which is overwritten; its numbers have the rounding of this type.
 
     Only rounding is cut: a weak penalty makes use of every direction, and no bound sees one that is gone.
     """
-    n = len(K)
-    rounding = n * float(np.finfo(dtype).eps) * float(np.diagonal(K).max())
-    factor, order, rank, info = lapack.dpstrf(K.T, lower=1, tol=rounding, overwrite_a=1)
-    if info < 0:
-        raise ValueError(f"LAPACK refused argument {-info} of pstrf.")
-    order = order.astype(np.intp) - 1
-    if rank == 0:
+    R, pivots = pivoted(K, dtype)
+    if len(pivots) == 0:
         raise ValueError("The kernel matrix is zero: all rows have the same image.")
-    R = np.empty((n, rank))
-    for rows in row_blocks(n, rank):
-        R[order[rows]] = np.tril(factor[rows, :rank], rows.start)
-    return GramFactor(R, order[:rank], R[order[:rank]])
+    return GramFactor(R, pivots, R[pivots])
 
 
 @dataclass
