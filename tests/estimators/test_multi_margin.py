@@ -125,6 +125,13 @@ def test_weights_are_repetitions_and_warm_starts_help(kernel):
     assert clf.objective_ == pytest.approx(clone(clf).fit(X / 16, y).objective_, rel=2e-3)
 
 
+def test_a_warm_start_of_svrg_forgets_the_intercept():
+    X, y = load_iris(return_X_y=True)
+    clf = MultiMarginSVC(solver="svrg", warm_start=True, random_state=0).fit(X, y)
+    clf.set_params(fit_intercept=False).fit(X, y)
+    assert not clf.intercept_.any()
+
+
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_svrg_comes_near_the_optimum_and_never_rises(container):
     X, y = load_iris(return_X_y=True)

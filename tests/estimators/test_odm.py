@@ -182,6 +182,16 @@ def test_warm_start(settings):
         assert clf.dual_gap_ <= 1e-3
 
 
+@pytest.mark.parametrize("settings", [{"solver": "mm"}, {"solver": "newton"}, {"solver": "lbfgs"}, {"kernel": "rbf"}])
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_a_warm_start_forgets_the_intercept(settings, mu):
+    X, y = load_iris(return_X_y=True)
+    clf = ODMClassifier(mu=mu, warm_start=True, random_state=0, **settings).fit(X, y)
+    clf.set_params(fit_intercept=False).fit(X, y)
+    assert not clf.intercept_.any()
+    assert clf.objective_ == pytest.approx(clone(clf).fit(X, y).objective_, rel=2e-2)
+
+
 @solvers
 def test_more_starts_are_not_worse(solver):
     X, y = load_wine(return_X_y=True)

@@ -64,6 +64,10 @@ class Machine:
         F[np.arange(len(F)), self.y] = -np.inf
         return F.argmax(axis=1).astype(np.int32)
 
+    def intercepts(self, b: np.ndarray) -> np.ndarray:
+        """Those of a start, or zeros where the machine has none."""
+        return b if self.fit_intercept else np.zeros_like(b)
+
     @property
     def zero_loss(self) -> float:
         """Sum of the losses where all scores are zero."""

@@ -43,7 +43,7 @@ class KernelInner:
         self.ratio: Any = 1.0  # by which the weights have grown since
         if start is not None:
             self.ratio = (machine.cap / start.cap)[:, None]
-            self._set(start.state)
+            self._set(replace(start.state, b=machine.intercepts(start.state.b)))
 
     def _set(self, state: KernelState) -> None:
         machine = self.machine

@@ -72,8 +72,8 @@ class LinearInner:
         self.duals = no_duals(len(machine.y))
         self.multipliers = np.zeros(machine.n_classes)
         if start is not None:
-            self.duals, self.multipliers = start.rescaled(machine), start.multipliers
-            self._set(start.W, start.b)
+            self.duals, self.multipliers = start.rescaled(machine), machine.intercepts(start.multipliers)
+            self._set(start.W, machine.intercepts(start.b))
 
     def _set(self, W: np.ndarray, b: np.ndarray) -> None:
         self.W, self.b = W, b
@@ -130,7 +130,7 @@ class NewtonInner:
         self.b = np.zeros(machine.n_classes)
         if start is not None:
             self.duals = start.rescaled(machine)
-            self._set(start.W, start.b)
+            self._set(start.W, machine.intercepts(start.b))
 
     def _set(self, W: np.ndarray, b: np.ndarray) -> None:
         self.W, self.b = W, b

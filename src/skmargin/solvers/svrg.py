@@ -84,7 +84,7 @@ def solve_svrg(
     """Run epochs until eight halvings of the step in a row gain less than a hundredth of ``tol`` each."""
     W, b = np.zeros((n_classes, X.shape[1])), np.zeros(n_classes)
     if state is not None and state.W.shape == W.shape:  # duals fit every number of features, a point only its own
-        W, b = state.W, state.b
+        W, b = state.W, state.b if fit_intercept else b
     step = first_step(X, cap, n_classes)
     *_, value = epoch(X, y, cap, W, b, fit_intercept=fit_intercept, step=0.0, seed=seed)
     trajectory, halvings = [value], 0
