@@ -282,10 +282,10 @@ class Newton {
     void certify() {
         if (intercept_) balance_duals();
         const std::vector<double>& a = feasible();
-        double dual = -half_norm(intercept_ ? balanced_V_.data() : V_.data());
-        for (int64_t i = 0; i < n_; ++i) dual += loss_.dual(i, &a[i * m_], m_);
+        dual_ = -half_norm(intercept_ ? balanced_V_.data() : V_.data());
+        for (int64_t i = 0; i < n_; ++i) dual_ += loss_.dual(i, &a[i * m_], m_);
         objective = here_ = primal(W_, F_);
-        gap = gap_here_ = objective - dual;
+        gap = gap_here_ = objective - dual_;
         if (!of_duals_) return;
         point_ = intercept_ ? balanced_V_ : V_;
         if (intercept_)
@@ -293,7 +293,7 @@ class Newton {
         buffer_.resize(n_ * k_);
         scores(X_.data(), n_, point_, buffer_.data());
         objective = primal(point_, buffer_);
-        gap = objective - dual;
+        gap = objective - dual_;
     }
     double primal(const std::vector<double>& W, const std::vector<double>& F) {
         double *d = &room_[0], sum = half_norm(W.data());
@@ -444,7 +444,7 @@ class Newton {
         bound_ = 0;
     }
     void remember() {
-        bound_ = std::max(bound_, objective - gap);
+        bound_ = std::max(bound_, dual_);  // not objective - gap: that has the rounding of an objective far too large
         if (!(objective < lowest_)) return;
         lowest_ = objective;
         best_W_ = of_duals_ ? point_ : W_;
@@ -640,7 +640,7 @@ class Newton {
     std::vector<double> balanced_, balanced_V_, point_;  // of the last certificate
     std::vector<double> room_, best_W_, best_a_, rho_;
     double curvature_ = 0, constant_ = 1, sigma_ = 1, far_ = 0, share_ = 0, reference_ = 0;
-    double lowest_ = infinity, bound_ = 0, here_ = 0, gap_here_ = 0;  // here_: P at W_
+    double lowest_ = infinity, bound_ = 0, dual_ = 0, here_ = 0, gap_here_ = 0;  // here_: P at W_
     double care_ = 1;  // how well the inner problems are solved: better where P at the duals alone is too large
     bool of_duals_ = false;
     int64_t max_steps_ = 0;

@@ -251,7 +251,8 @@ def majorize_minimize(
         loop.start(min(ROUNDING, effort.tol), warm=False)
     else:
         loop.run(min(ROUNDING, effort.tol), effort.max_outer)
-    return replace(loop.end(effort.tol), converged=True)
+    polished = loop.end(effort.tol)
+    return polished if polished.converged else replace(end, n_iter=polished.n_iter)  # rounding has spoilt it
 
 
 def best_of(machine: Machine, effort: Effort, polish: bool, start: Any, make: Callable[[Any], Inner]) -> Descent:
