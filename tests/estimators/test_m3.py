@@ -231,6 +231,14 @@ def test_a_subclass_with_parameters_of_its_own_starts_warm(iris):
     assert model.fit(*iris).n_iter_ <= 1
 
 
+def test_partial_fit_counts_the_rows_of_a_fit(iris):
+    X, y = iris
+    model = M3SVC(alpha=1.0, random_state=0).fit(X, y, sample_weight=np.full(150, 2.0))
+    assert model.partial_fit(X[:1], y[:1])._adam.seen == 301
+    stream = M3SVC(random_state=0).partial_fit(X, y, classes=[0, 1, 2])
+    assert stream._adam.seen == 150
+
+
 def test_partial_fit_learns_a_stream(iris):
     X, y = iris
     order = np.random.default_rng(0).permutation(len(y))

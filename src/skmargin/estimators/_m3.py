@@ -294,8 +294,9 @@ class M3SVC(KernelScores):
             weight = weight * weights_of_classes(self.class_weight, self.classes_)[codes]
         if not hasattr(self, "_adam"):
             self._adam = AdamState.start(np.zeros((X.shape[1] + self.fit_intercept, len(self.classes_)), X.dtype))
-            if not first:  # go on from a whole fit
+            if not first:  # go on from a whole fit; a model from a file does not know its rows any more
                 self._fill(self._adam.theta)
+                self._adam.seen = getattr(self, "_fitted_weight", 0.0)
         kept = np.flatnonzero(weight > 0)
         if len(kept):
             X, codes, weight = X[kept], codes[kept], weight[kept]
@@ -426,6 +427,7 @@ class M3SVC(KernelScores):
     def _set_solution(self, theta: np.ndarray, problem: Problem, factor: GramFactor | WideRows | None) -> None:
         W, b = self._split(theta)
         self.__dict__.pop("_adam", None)
+        self._fitted_weight = float(problem.weight.sum())
         if not isinstance(factor, GramFactor):
             self._set_linear((W if factor is None else factor.vectors(W)).T, b)
         else:
