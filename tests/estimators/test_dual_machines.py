@@ -299,6 +299,18 @@ def test_warm_start(kernel):
     assert clf.dual_gap_ <= 1e-4
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_warm_start_for_another_k_is_certified(kernel, intercept):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300] / 16, np.random.default_rng(0).permutation(y[:300])
+    settings = {"kernel": kernel, "gamma": 0.05, "fit_intercept": intercept, "random_state": 0}
+    clf = TopKSVC(k=1, warm_start=True, **settings).fit(X, y).set_params(k=5).fit(X, y)
+    best = TopKSVC(k=5, tol=1e-6, **settings).fit(X, y).objective_
+    assert clf.dual_gap_ <= clf.tol
+    assert best * (1 - 1e-6) <= clf.objective_ <= best * (1 + 1.01 * clf.tol)
+
+
 def test_same_seed_same_bits():
     X, y = load_digits(return_X_y=True)
     fits = [WestonWatkinsSVC(random_state=7, C=0.1).fit(X / 16, y).coef_ for _ in range(2)]

@@ -31,6 +31,7 @@ class Before(NamedTuple):
     solution: Any
     y: np.ndarray
     cap: np.ndarray
+    loss: tuple[str, int]
 
     def fits(self, problem: Problem, kind: type) -> bool:
         """Whether it is a solution of this kind for the same labels (hence, the user says, the same rows)."""
@@ -122,6 +123,9 @@ class DualMachine(KernelScores):
         seed = seed_of(self.random_state)
         before = getattr(self, "_before", None) if self.warm_start else None
         self.__dict__.pop("_before", None)
+        loss = self._loss(problem.n_classes)
+        if before is not None and before.loss != loss:  # its duals need not lie within the bounds of this one
+            before = None
         solution: Any
         if self._is_linear():
             solution = self._fit_linear(problem, seed, before)
@@ -131,7 +135,7 @@ class DualMachine(KernelScores):
         if not np.isfinite(solution.objective):
             raise ValueError(f"{type(self).__name__} met numbers beyond double precision; scale the features or C.")
         if self.warm_start:
-            self._before = Before(solution, problem.y, self.C * problem.weight)
+            self._before = Before(solution, problem.y, self.C * problem.weight, loss)
         self.objective_, self.dual_gap_, self.n_iter_ = solution.objective, solution.gap, solution.n_iter
         self._warn_unless_converged(solution)
         return self
