@@ -233,6 +233,49 @@ def test_fits_that_fail():
         MarginSearchCV(CrammerSingerSVC(), []).fit(X, Y)
 
 
+@pytest.mark.parametrize("refit", ["accuracy", False])
+def test_names_of_a_functions_scores_are_known_though_the_first_fit_failed(refit):
+    def scoring(model, rows, labels):
+        right = model.predict(rows) == labels
+        return {"accuracy": right.mean(), "mistakes": -right.size * (1 - right.mean())}
+
+    grid = {"C": [-1.0, 1.0, 10.0]}
+    found = []
+    for kind in (GridSearchCV, MarginSearchCV):
+        with pytest.warns(FitFailedWarning), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="One or more of the test scores")
+            found.append(kind(CrammerSingerSVC(), grid, scoring=scoring, refit=refit, cv=3).fit(X, Y))
+    theirs, ours = found
+    assert ours.multimetric_
+    assert hasattr(ours, "best_score_") == hasattr(theirs, "best_score_") == bool(refit)
+    for name in ("mean_test_accuracy", "mean_test_mistakes", "rank_test_accuracy"):
+        assert_allclose(ours.cv_results_[name], theirs.cv_results_[name])
+
+
+def test_code_of_the_user_gets_rows_of_the_kind_it_gave():
+    kinds = set()
+
+    def scoring(model, rows, labels):
+        kinds.add(type(rows))
+        return model.score(rows, labels)
+
+    class Watching(CrammerSingerSVC):
+        def predict(self, X):
+            kinds.add(type(X))
+            return super().predict(X)
+
+    few = np.zeros((len(X), 40))  # rows that a solver would rather have sparse
+    few[:, :4] = X
+    for rows in (few, sparse.csr_matrix(X)):
+        for search in (
+            MarginSearchCV(CrammerSingerSVC(), {"C": [1.0]}, scoring=scoring, cv=3),
+            MarginSearchCV(Watching(), {"C": [1.0]}, cv=3),
+        ):
+            kinds.clear()
+            search.fit(rows, Y)
+            assert kinds == {type(rows)}
+
+
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 def test_folds_on_threads_are_views_of_one_array(container):
     rows = container(np.arange(40.0).reshape(20, 2) % 7)

@@ -23,6 +23,12 @@ from ._path import WarmPath, is_known, told
 from ._pipelines import is_split, last_score_params
 
 
+def sees_predictions_only(scorer: Any) -> bool:
+    """Whether these are scorers of scikit-learn; a function of the user's may look at its estimator and its rows."""
+    parts = list(scorer._scorers.values()) if isinstance(scorer, _MultimetricScorer) else [scorer]
+    return all(isinstance(part, (_BaseScorer, _PassthroughScorer)) for part in parts)
+
+
 class Evaluation:
     """Candidates, folds and how to score them; ``results[candidate][fold]`` is filled as the fits finish."""
 
@@ -43,10 +49,8 @@ class Evaluation:
         )
         self.results: list[list[dict[str, Any] | None]] = [[None] * len(folds) for _ in candidates]
         self.error_score = search.error_score
-        # Scorers of scikit-learn see predictions only; a function of the user's may look into its estimator.
-        parts = list(scorer._scorers.values()) if isinstance(scorer, _MultimetricScorer) else [scorer]
         self.is_accuracy = isinstance(scorer, _PassthroughScorer)
-        self.shares = all(isinstance(part, (_BaseScorer, _PassthroughScorer)) for part in parts)
+        self.shares = sees_predictions_only(scorer)
 
     # -- one task -----------------------------------------------------------------------------------------------------
 
@@ -184,10 +188,14 @@ class Evaluation:
 
     # -- what came out ------------------------------------------------------------------------------------------------
 
+    def example(self) -> Any:
+        """The test scores of a fit that did not fail: of one that did the names of several need not be known."""
+        done = (r for of_candidate in self.results for r in of_candidate if r is not None and r["fit_error"] is None)
+        return next((r["test_scores"] for r in done), self._failed())
+
     def complete(self) -> list[dict[str, Any]]:
         """All results, candidate by candidate; nan where a fit was not done."""
-        known = next((r for of_candidate in self.results for r in of_candidate if r is not None), None)
-        scores = np.nan if known is None else known["test_scores"]
+        scores = self.example()
         nothing = dict.fromkeys(scores, np.nan) if isinstance(scores, dict) else np.nan
         empty = {
             "fit_error": None,

@@ -23,9 +23,10 @@ from ..estimators._base import MarginClassifier, check_compressed
 from ..estimators._dual import DualMachine
 from ..solvers.dual_blocks import _suitable_rows
 from ._chains import Chain, chains, prefix_of
-from ._evaluation import Evaluation
+from ._evaluation import Evaluation, sees_predictions_only
 from ._folds import Fold, Once, Windows, is_float, windows
 from ._grids import default_grid
+from ._path import is_known
 from ._racing import hopeless
 
 
@@ -147,7 +148,7 @@ class MarginSearchCV(BaseSearchCV):
             raise ValueError("There is nothing to fit: the grid or the list of splits is empty.")
         of_all = Once()
         fit_params, score_params = routed.estimator.fit, routed.scorer.score
-        shared = self._shared_rows(X, splits, candidates)
+        shared = self._shared_rows(X, splits, candidates, scorers)
         if shared is None:
             folds = [Fold(self.estimator, X, y, split, fit_params, score_params, of_all) for split in splits]
         else:
@@ -165,10 +166,10 @@ class MarginSearchCV(BaseSearchCV):
             raise
         results = self._results(evaluation, interrupted=False)
 
-        first = evaluation.results[0][0]["test_scores"]  # type: ignore[index]
-        self.multimetric_ = isinstance(first, dict)
+        example = evaluation.example()
+        self.multimetric_ = isinstance(example, dict)
         if callable(self.scoring) and self.multimetric_:
-            self._check_refit_for_multimetric(first)
+            self._check_refit_for_multimetric(example)
             refit_metric = self.refit
         if self.refit or not self.multimetric_:
             self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
@@ -194,7 +195,7 @@ class MarginSearchCV(BaseSearchCV):
     def _grid(self, X: Any) -> Any:
         return default_grid(self.estimator, X) if self.param_grid is None else self.param_grid
 
-    def _shared_rows(self, X: Any, splits: list[Any], candidates: list[dict[str, Any]]) -> Windows | None:
+    def _shared_rows(self, X: Any, splits: list[Any], candidates: list[dict[str, Any]], scorers: Any) -> Windows | None:
         """The rows of all folds as views of one array, where their order is free: threads then add no rows."""
         estimator = self.estimator
         named = {name for candidate in candidates for name in candidate}
@@ -207,7 +208,9 @@ class MarginSearchCV(BaseSearchCV):
             return None
         if named & {"solver", "basis", "cv"}:
             return None
-        if isinstance(estimator, DualMachine) and estimator._is_linear() and "kernel" not in named and is_float(X):
+        linear = isinstance(estimator, DualMachine) and estimator._is_linear() and "kernel" not in named
+        ours = is_known(estimator) and sees_predictions_only(scorers)  # code of the user's sees its own kind of rows
+        if linear and ours and is_float(X):
             X = _suitable_rows(X)
         return windows(X, splits)
 
