@@ -59,6 +59,9 @@ def test_distances_survive_an_offset_and_duplicates():
     far = X.astype(np.float32) + 1000
     exact = ((far[:, None].astype(float) - far[None].astype(float)) ** 2).sum(axis=2)
     assert_allclose(squared_distances(far), exact, atol=1e-4)
+    near, single = squared_distances(X), np.float32
+    assert_allclose(squared_distances(X + 1e7, None, single), near, atol=1e-4)
+    assert_allclose(squared_distances(X + 1e7, X[:9] + 1e7, single), near[:, :9], atol=1e-4)
     twice = np.vstack([X, X])
     D = squared_distances(twice)
     assert (D >= 0).all()

@@ -80,16 +80,15 @@ def inner_products(X: Any, Z: Any | None, dtype: Any) -> np.ndarray:
 def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None) -> np.ndarray:
     """``||x_i - z_j||^2`` for all pairs of rows, never negative, exactly 0 on the diagonal where ``Z`` is None.
 
-    Dense rows are centred first, which changes no distance and saves the digits that a common offset would cost.
+    Dense rows are centred first, before they are rounded to ``dtype``, which changes no distance and saves the digits
+    that a common offset would cost.
     """
     dtype = np.dtype(dtype or X.dtype)
     same = Z is None
     if not sparse.issparse(X) and not sparse.issparse(Z):
-        X = np.asarray(X, dtype=dtype)
-        Z = X if same else np.asarray(Z, dtype=dtype)
-        centre = Z.mean(axis=0, dtype=np.float64).astype(dtype)
-        X = X - centre
-        Z = X if same else Z - centre
+        centre = (X if Z is None else Z).mean(axis=0, dtype=np.float64)
+        X = _less(X, centre, dtype)
+        Z = X if same else _less(Z, centre, dtype)
     else:
         Z = X if same else Z
     a, b = squared_norms(X, dtype), squared_norms(Z, dtype)
@@ -102,6 +101,12 @@ def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None) -> np.nda
     if same:
         np.fill_diagonal(D, 0)
     return D
+
+
+def _less(X: Any, centre: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Rows from a centre, in ``dtype`` without a copy in another."""
+    out: np.ndarray = np.empty(X.shape, dtype)
+    return np.subtract(X, centre, out=out, casting="same_kind")
 
 
 def squared_norms(X: Any, dtype: Any = None) -> np.ndarray:
