@@ -466,6 +466,8 @@ def test_interrupt_keeps_what_was_finished(n_jobs):
 def test_default_grids():
     grid = default_grid(ULDMClassifier(), X)
     assert set(grid) == {"alpha", "gamma"} and min(grid["gamma"]) > 0
+    for container in (sparse.csc_array, sparse.coo_array, sparse.lil_matrix, np.ndarray.tolist):
+        assert_allclose(default_grid(ULDMClassifier(), container(X))["gamma"], grid["gamma"])
     assert set(default_grid(make_pipeline(StandardScaler(), CrammerSingerSVC()))) == {"crammersingersvc__C"}
     assert MarginSearchCV(LSSVC(kernel="linear"), cv=3).fit(X, Y).best_score_ > 0.7
     with pytest.raises(ValueError, match="give a grid"):

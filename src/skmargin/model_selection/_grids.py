@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from ..kernels.gram import resolve_gamma
+from ._folds import checked
 
 STRENGTHS = {
     "C": [2.0**e for e in range(-6, 13, 2)],
@@ -58,7 +59,7 @@ def default_grid(estimator: BaseEstimator, X: Any = None) -> dict[str, list[Any]
     values = STRENGTHS | OF_CLASS.get(type(classifier).__name__, {})
     grid = {prefix + name: list(values[name]) for name in values if name in known}
     if known.get("kernel", "linear") in ("rbf", "laplacian"):
-        scale = 1.0 if X is None else resolve_gamma("scale", np.asarray(X) if not hasattr(X, "shape") else X)
+        scale = 1.0 if X is None else resolve_gamma("scale", checked(X))
         grid[f"{prefix}gamma"] = [float(g) for g in scale * WIDTHS]
     if not grid:
         raise ValueError(f"{type(classifier).__name__} has none of the parameters {sorted(STRENGTHS)}: give a grid.")
