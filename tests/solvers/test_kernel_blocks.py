@@ -241,6 +241,17 @@ def test_float32_certifies_nothing_that_its_rounding_hides():
     assert P - D <= 2.1e-4 * P
 
 
+def test_a_start_that_is_good_enough_is_not_rounded_to_float32():
+    X, y = make_classification(500, 10, n_informative=8, flip_y=0.2, random_state=0)
+    y, cap = y.astype(np.int32), np.full(500, 1000.0)
+    rows = [KernelRows(X, "rbf", 0.02, dtype=np.float32) for _ in range(2)]
+    first = solve_kernel(rows[0], y, cap, 2, "max", tol=5e-4, max_iter=20_000)
+    again = solve_kernel(rows[1], y, cap, 2, "max", tol=1e-3, state=first.rescaled(np.ones(500), y))
+    P, _ = primal_dual(gram(X, kernel="rbf", gamma=0.02), y, cap, again, "max", 1)
+    assert again.n_iter == 0
+    assert again.objective == pytest.approx(P, rel=5e-5)
+
+
 def test_an_indefinite_kernel_ends():
     X, y, cap = make_problem(3, seed=9)
     state = solve_kernel(KernelRows(X, "sigmoid", 0.5, coef0=-1.0), y, cap, 3, "max", max_iter=500)

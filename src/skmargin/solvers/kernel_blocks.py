@@ -65,7 +65,8 @@ class KernelState:
     ``alpha`` (n, k) are the duals, zero at the own class, ``b`` (k,) the intercepts; ``objective`` is the primal
     value, ``gap`` the certified relative duality gap, ``n_iter`` the passes over working sets, ``scores`` (k, n) those
     of the training rows without b, ``n_updates`` the block steps, ``n_rows_computed`` the rows of the kernel matrix
-    that were computed.  The class vectors and b are to be taken ``stretch`` times as long.
+    that were computed.  The class vectors and b are to be taken ``stretch`` times as long.  ``double`` says of a start
+    that float32 was not exact enough for it, or never used.
     """
 
     alpha: np.ndarray
@@ -77,6 +78,7 @@ class KernelState:
     n_updates: int = 0
     n_rows_computed: int = 0
     stretch: float = 1.0
+    double: bool = False
 
     def machine(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of the rows and intercepts that have this objective and gap."""
@@ -86,7 +88,8 @@ class KernelState:
         """Where to start when the bounds of the duals have changed by these ratios."""
         assert self.scores is not None
         size = float(np.vdot(coefficients(self.alpha, y).T, self.scores))
-        return KernelState(self.alpha * growth(ratio, float(self.alpha.sum()), size)[:, None], self.b)
+        alpha = self.alpha * growth(ratio, float(self.alpha.sum()), size)[:, None]
+        return KernelState(alpha, self.b, double=self.scores.dtype == np.float64)
 
 
 def coefficients(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -171,8 +174,12 @@ def solve_kernel(
     def goal() -> float:
         return max(tol * work.objective, share * (reference - work.objective))
 
-    if state is not None and work.gap <= goal() and work.certify(goal, last=False):
-        return work.result()
+    if state is not None and work.gap <= goal():
+        if state.double and rows.dtype == np.float32:  # there are no other scores to put these to the test
+            rows.promote()
+            work.restart()
+        if work.gap <= goal() and work.certify(goal, last=False):
+            return work.result()
     care, left, drop = INNER, max_iter, BAND_DROP if loss == "band" else DROP
     if spoilt is not None and len(spoilt):
         first = spoilt[: rows.limit]
