@@ -16,11 +16,13 @@
 #include <limits>
 #include <vector>
 
+#include "poll.hpp"
+
 namespace skm {
 
 // Moves excess (positive: too much) along arcs of limited capacity, by shortest paths (Dinic).  `excess` becomes what
 // could not be moved; returned is the share of each capacity (k x k, from row to column) that was used.
-inline std::vector<double> move_excess(const std::vector<double>& capacity, std::vector<double>& excess) {
+inline std::vector<double> move_excess(const std::vector<double>& capacity, std::vector<double>& excess, Poll& poll) {
     const int32_t k = static_cast<int32_t>(excess.size());
     const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
     std::vector<double> left = capacity;
@@ -30,6 +32,7 @@ inline std::vector<double> move_excess(const std::vector<double>& capacity, std:
         most = std::max(most, std::abs(excess[j]));
         for (int32_t l = 0; l < k; ++l)
             if (capacity[arc(j, l)] > 0) next[j].push_back(l);
+        poll.work(2.0 * k);
     }
     const double rounding = 1e-15 * most;
     std::vector<int32_t> level(k), queue, path;
@@ -42,13 +45,16 @@ inline std::vector<double> move_excess(const std::vector<double>& capacity, std:
         for (int32_t j = 0; j < k; ++j)
             if (excess[j] > rounding) level[j] = 0, queue.push_back(j);
         const size_t n_sources = queue.size();
-        for (size_t q = 0; q < queue.size(); ++q)
+        for (size_t q = 0; q < queue.size(); ++q) {
             for (const int32_t l : next[queue[q]])
                 if (level[l] < 0 && left[arc(queue[q], l)] > 0) level[l] = level[queue[q]] + 1, queue.push_back(l);
+            poll.work(2.0 * static_cast<double>(next[queue[q]].size()));
+        }
         for (size_t q = 0; q < n_sources; ++q) {  // along arcs from a level to the next: every path is a shortest one
             const int32_t source = queue[q];
             path.assign(1, source);
             while (!path.empty() && excess[source] > rounding) {
+                poll.work(10.0);
                 const int32_t j = path.back();
                 if (excess[j] < -rounding) {
                     double amount = std::min(excess[source], -excess[j]);
@@ -83,7 +89,7 @@ constexpr double widest = 0.1;  // part of a margin within which a sample is nea
 // duals, how many) for sample i; the duals are changed in place.  `slope(i, j)` is that of the dual objective in the
 // j-th of them.
 template <class Loss, class With, class Slope>
-void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope) {
+void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope, Poll& poll) {
     const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
     std::vector<double> capacity(static_cast<size_t>(k) * k), excess(k), used, down(k), up(k), changed(k);
     std::vector<int32_t> inside;
@@ -91,6 +97,7 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope)
     double width = 0;
     // Calls change(from, to, room, j, l): dual j may fall (j >= 0) and dual l may grow (l >= 0) by `room`.
     const auto plays = [&](int64_t i, int32_t own, const int32_t* cls, const double* alpha, int32_t m, auto change) {
+        poll.work(8.0 * m);
         for (int32_t j = 0; j < m; ++j) near[j] = std::abs(slope(i, j)) < width;
         if (loss.play(i, alpha, m, near.data(), down.data(), up.data())) {
             for (int32_t j = 0; j < m; ++j) {
@@ -159,7 +166,7 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope)
             plays(i, own, cls, alpha, m,
                   [&](int32_t from, int32_t to, double room, int32_t, int32_t) { capacity[arc(from, to)] += room; });
         });
-        used = move_excess(capacity, excess);
+        used = move_excess(capacity, excess, poll);
         each([&](int64_t i, int32_t own, const int32_t* cls, double* alpha, int32_t m) {
             for (int32_t j = 0; j < m; ++j) changed[j] = alpha[j];
             plays(i, own, cls, alpha, m, [&](int32_t from, int32_t to, double room, int32_t j, int32_t l) {
@@ -180,7 +187,7 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope)
             for (int32_t j = 0; j < m; ++j) capacity[flow(own, cls[j], alpha[j])] += std::abs(alpha[j]);
         });
     if (balanced()) return;
-    used = move_excess(capacity, excess);
+    used = move_excess(capacity, excess, poll);
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t* cls, double* alpha, int32_t m) {
             for (int32_t j = 0; j < m; ++j) alpha[j] *= 1 - used[flow(own, cls[j], alpha[j])];

@@ -170,8 +170,9 @@ void balance(Matrix<T> F, Matrix<double> alpha, Vector<const int32_t> y, Vector<
     const auto samples = view(F, alpha, y, cap);
     require(shift.shape(0) == F.shape(0), "shift does not fit F");
     nb::gil_scoped_release unlocked;
+    skm::Poll poll(skm::ask_python);
     with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(),
-              [&](const auto& l) { skm::kernel_balance(samples, l, shift.data()); });
+              [&](const auto& l) { skm::kernel_balance(samples, l, shift.data(), poll); });
 }
 
 // Inner products to values of the RBF kernel, in place; the rows may be part of longer ones.

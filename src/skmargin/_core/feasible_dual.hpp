@@ -80,7 +80,7 @@ double feasible_dual(Ascent& ascent, Slopes& slopes) {
     const auto with = [&](int64_t i, auto visit) {
         if (const Duals::Row r = row(i); r.size > 0) visit(ascent.y[i], r.cls, r.alpha, r.size);
     };
-    balance(ascent.k, n, ascent.loss, with, [&](int64_t i, int32_t j) { return slopes.slope(i, j); });
+    balance(ascent.k, n, ascent.loss, with, [&](int64_t i, int32_t j) { return slopes.slope(i, j); }, ascent.team.poll);
     typename Ascent::Model feasible(ascent.geo);
     // Most duals stay what they are: where W is a plain sum it is the present one and what the others change.
     constexpr bool fresh = Ascent::Model::weighted;

@@ -147,15 +147,16 @@ KernelSums kernel_gaps(const KernelSamples<T>& samples, const Loss& loss, const 
 
 // Turns the duals into a circulation between the classes, sum_i c_il = 0 (balance.hpp).
 template <class T, class Loss>
-void kernel_balance(const KernelSamples<T>& samples, const Loss& loss, const double* shift) {
+void kernel_balance(const KernelSamples<T>& samples, const Loss& loss, const double* shift, Poll& poll) {
     const int32_t k = samples.k;
     std::vector<int32_t> all(k);
     std::iota(all.begin(), all.end(), 0);
     const auto with = [&](int64_t i, auto visit) { visit(samples.y[i], all.data(), samples.alpha + i * k, k); };
     const auto score = [&](int64_t i, int32_t l) { return samples.scores(i)[l * samples.ld] + shift[l]; };
-    balance(k, samples.n, loss, with, [&](int64_t i, int32_t l) {
+    const auto slope = [&](int64_t i, int32_t l) {
         return l == samples.y[i] ? -infinity : 1 - score(i, samples.y[i]) + score(i, l);
-    });
+    };
+    balance(k, samples.n, loss, with, slope, poll);
 }
 
 // F[l, :] += sum_r coef[r, l] store[slot[r], :], by strips of columns that stay in the cache.

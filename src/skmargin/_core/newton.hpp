@@ -313,8 +313,9 @@ class Newton {
             for (int32_t j = 0; j < m_; ++j) rivals[j] = rival(i, j);
             visit(y_[i], rivals.data(), &balanced_[i * m_], m_);
         };
-        balance(k_, n_, loss_, with,
-                [&](int64_t i, int32_t j) { return 1 - F_[i * k_ + y_[i]] + F_[i * k_ + rival(i, j)]; });
+        balance(
+            k_, n_, loss_, with,
+            [&](int64_t i, int32_t j) { return 1 - F_[i * k_ + y_[i]] + F_[i * k_ + rival(i, j)]; }, poll_);
         gather_duals(balanced_, balanced_V_);
     }
 

@@ -101,7 +101,8 @@ void table_balance(int32_t k, int64_t n, const TableLoss& loss, With&& with, Pol
             }
         });
     for (const double e : excess)
-        if (std::abs(e) > 1e-13 * flow) return balance(k, n, loss, with, [](int64_t, int32_t) { return infinity; });
+        if (std::abs(e) > 1e-13 * flow)
+            return balance(k, n, loss, with, [](int64_t, int32_t) { return infinity; }, poll);
 }
 
 }  // namespace skm
