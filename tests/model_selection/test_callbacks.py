@@ -175,6 +175,5 @@ def test_verbose_says_how_far_a_fit_and_a_path_are(capsys, monkeypatch, slow):
 
 
 def test_progress_bar(capsys):
-    pytest.importorskip("rich")
     MarginSearchCV(LSSVC(), {"C": [0.1, 1.0]}, cv=2).set_callbacks(callback.ProgressBar()).fit(X, Y)
     assert "MarginSearchCV - fit" in capsys.readouterr().out

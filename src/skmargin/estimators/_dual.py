@@ -13,16 +13,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._core.threads import blas_threads
 from ..kernels._rows import KernelRows, farthest, row_dtype
 from ..kernels.gram import KERNELS, ROUNDING, check_symmetric, gram, resolve_gamma
-from ..solvers.dual_blocks import TINY, DualState, solve_linear
+from ..solvers.dual_blocks import TINY, DualState, all_but_reserve, solve_linear
 from ..solvers.kernel_blocks import KernelState, solve_kernel
-from ..solvers.kernel_factor import can_factor, solve_factor
+from ..solvers.kernel_factor import can_factor, factor_updates, solve_factor
 from ._base import COUNT, JOBS, Problem, fitting, seed_of
 from ._scores import KernelScores
 
 LARGEST_CAP = 1e15  # bound of a dual beyond which sums of a kernel machine lose its margins
 PROBE = 64  # rows on which a kernel function is tried
-FACTOR_UPDATES = 100.0, 3e-4  # a solve by a factor of n rows takes as long as so many n and n^3 block steps
-RESERVE = 500  # iterations kept for that solve
 
 
 class Before(NamedTuple):
@@ -210,10 +208,7 @@ class DualMachine(KernelScores):
 
         if not can_factor(rows):
             return ascend(self.max_iter, state)
-        # Block ascent may cost as much as the other solve: that is at most twice as dear as the better of the two.
-        most = self.max_iter - RESERVE if self.max_iter > 2 * RESERVE else self.max_iter
-        n, (linear, cubic) = rows.n, FACTOR_UPDATES
-        state = ascend(most, state, linear * n + cubic * n**3)
+        state = ascend(all_but_reserve(self.max_iter), state, factor_updates(rows.n))
         if (tiny or state.gap > self.tol) and state.n_iter < self.max_iter:
             state = solve_factor(
                 *task, fit_intercept=free_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, start=state

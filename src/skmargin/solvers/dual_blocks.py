@@ -32,7 +32,7 @@ TINY, FEW = 20_000, 100  # n d k and rows up to which a solve to rounding costs 
 ROUNDING = 1e-14
 COLD_STEPS, WARM_STEPS = 40, 10  # that the Newton gear usually takes; from a point whose gap is below a tenth
 SEPARABLE = 0.01  # share of mistakes after one pass up to which the rows can be separated, or nearly so
-RESERVE = 500  # iterations kept for it: passes over few rows cost nothing, and all of them may be used up before
+RESERVE = 500  # iterations kept for a second gear: passes over few rows cost nothing, and might use up all of them
 NEWTON_UNKNOWNS, NEWTON_NUMBERS = 6000, 10**8  # most that it holds: square root of its matrix, and the rest
 NEAR = 0.1  # square of the mean beside the spread of the rows, below which dense ones are not centred
 WEAK, PULL, PULL_MANY = 0.01, 0.3, 3.0  # `direction_apart`: C times the spread, C times the square of the mean
@@ -104,7 +104,7 @@ def solve_linear(
     stages = [(np.float64, goal, True)] if tiny else _stages(X, tol, single)
     step = newton_step(n, X.shape[1], k)
     budget = COLD_STEPS * step
-    most = max_iter - RESERVE if step < np.inf and max_iter > 2 * RESERVE else max_iter
+    most = all_but_reserve(max_iter) if step < np.inf else max_iter
 
     def ascend(
         state: DualState, dtype: type, goal: float, may_stall: bool, budget: float, most: int
@@ -182,6 +182,11 @@ def better(old: DualState, new: DualState) -> DualState:
     """Of two states of a solve that with the lower objective, with the higher of both lower bounds."""
     best, bound = min(old, new, key=lambda s: s.objective), max(s.objective * (1 - s.gap) for s in (old, new))
     return replace(best, gap=relative_gap(best.objective, best.objective - bound), n_iter=new.n_iter)
+
+
+def all_but_reserve(max_iter: int) -> int:
+    """Iterations that the first gear may use."""
+    return max_iter - RESERVE if max_iter > 2 * RESERVE else max_iter
 
 
 def newton_step(n: int, d: int, k: int) -> float:

@@ -20,12 +20,18 @@ from .kernel_blocks import KernelState, coefficients
 from .primal_factor import pivoted
 
 FACTOR_ROWS, FACTOR_BYTES = 2000, 64  # largest matrix that is factored; memory for each of its numbers
+UPDATES = 100.0, 3e-4  # block steps that take as long as a solve by a factor, for each of n and n^3 (measured)
 LOST = 1e-11  # error of a factor, for rows of length one
 
 
 def can_factor(rows: KernelRows) -> bool:
     """Whether time and ``cache_size`` allow a factor."""
     return rows.n <= min(FACTOR_ROWS, np.sqrt(rows.cache_size * 2**20 / FACTOR_BYTES))
+
+
+def factor_updates(n: int) -> float:
+    """Block steps that cost as much as `solve_factor`: what the first gear may spend, as in `newton_step`."""
+    return UPDATES[0] * n + UPDATES[1] * n**3
 
 
 def factor(rows: KernelRows) -> np.ndarray | None:
