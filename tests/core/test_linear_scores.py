@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from skmargin._core import _ext
 
@@ -34,6 +35,50 @@ def test_scores_and_labels_are_those_of_numpy(dtype, k, d):
         np.testing.assert_array_equal(alone, scores)  # whatever rows stand beside it
 
 
+def arrays_of(X, index=np.int32):
+    X = sparse.csr_array(X)
+    return X.indptr.astype(index), X.indices.astype(index), X.data
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [1, 3, 7, 8, 9, 16, 17, 33, 105, 210])
+def test_scores_and_labels_of_sparse_rows(dtype, k, index):
+    rng = np.random.default_rng(k)
+    for d in (1, 2, 5, 40):
+        # Nothing lies behind the last feature: the sanitizer would see a vector that reads there.
+        W, b = np.asfortranarray(rng.normal(size=(k, d)), dtype=dtype), rng.normal(size=k).astype(dtype)
+        for n in (1, 3, 50):
+            X = (rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.4)).astype(dtype)
+            X[n // 2] = 0
+            rows = arrays_of(X, index)
+            for array in rows:
+                array.flags.writeable = False
+            scores = _ext.linear_scores(*rows, W, b)
+            assert scores.dtype == dtype and scores.shape == (n, k)
+            expected = np.einsum("ij,lj->il", X, W) + b
+            np.testing.assert_allclose(scores, expected, rtol=0, atol=50 * d * np.finfo(dtype).eps)
+            names, labels = np.linspace(-1, 1, max(k, 2)), np.empty(n)
+            assert _ext.linear_labels(*rows, W, b, names, labels)
+            np.testing.assert_array_equal(labels, names.take(scores[:, 0] > 0 if k == 1 else scores.argmax(axis=1)))
+
+
+@pytest.mark.parametrize("k", [1, 3, 30])
+def test_sparse_rows_that_are_broken_or_not_finite_are_seen(k):
+    W, b, names = np.zeros((k, 4), order="F"), np.zeros(k), np.arange(max(k, 2))
+    start, at, labels = np.array([0, 1, 2]), np.array([0, 3]), np.empty(2, dtype=np.int64)
+    assert _ext.linear_labels(start, at, np.ones(2), W, b, names, labels)
+    for bad in (np.nan, np.inf, -np.inf):
+        assert not _ext.linear_labels(start, at, np.array([1, bad]), W, b, names, labels)
+    for column in (-1, 4, 2**40, -(2**40)):  # no feature of W
+        assert not _ext.linear_labels(start, np.array([0, column]), np.ones(2), W, b, names, labels)
+    for wrong in ([0, 1, 3], [1, 1, 2], [0, 3, 2]):
+        with pytest.raises(ValueError, match="CSR"):
+            _ext.linear_labels(np.array(wrong), at, np.ones(2), W, b, names, labels)
+    with pytest.raises(ValueError, match="do not fit"):
+        _ext.linear_labels(start, at, np.ones(2), W, np.zeros(k + 1), names, labels)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_first_of_equals_wins(dtype):
     X = np.ones((50, 2), dtype=dtype)
@@ -41,6 +86,8 @@ def test_the_first_of_equals_wins(dtype):
         for first in range(k):
             b = np.where(np.arange(k) < first, 0, 1).astype(dtype)
             labels, _ = labels_of(X, np.ones((k, 2), dtype=dtype, order="F"), b, np.arange(k))
+            np.testing.assert_array_equal(labels, first)
+            _ext.linear_labels(*arrays_of(X), np.ones((k, 2), dtype=dtype, order="F"), b, np.arange(k), labels)
             np.testing.assert_array_equal(labels, first)
     labels, _ = labels_of(X, np.zeros((1, 2), dtype=dtype, order="F"), np.zeros(1, dtype=dtype), np.arange(2))
     np.testing.assert_array_equal(labels, 0)  # a score of 0 is not positive

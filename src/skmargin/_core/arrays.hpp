@@ -97,14 +97,20 @@ inline nb::tuple write_duals(const Duals& duals) {
                           to_numpy(std::move(alpha), {size}));
 }
 
-// CSR arrays of rows with d columns.
+// The row starts of CSR arrays.
 template <class I>
-void check_csr(const Vector<I>& indptr, const Vector<I>& indices, size_t values, int64_t d) {
-    if (indptr.size() == 0 || indptr.data()[0] != 0 || indices.size() != values ||
+void check_starts(const Vector<I>& indptr, size_t indices, size_t values) {
+    if (indptr.size() == 0 || indptr.data()[0] != 0 || indices != values ||
         static_cast<size_t>(indptr.data()[indptr.size() - 1]) > values)
         throw nb::value_error("the CSR arrays do not fit each other");
     for (size_t i = 0; i + 1 < indptr.size(); ++i)
         if (indptr.data()[i + 1] < indptr.data()[i]) throw nb::value_error("CSR indptr must not fall");
+}
+
+// CSR arrays of rows with d columns.
+template <class I>
+void check_csr(const Vector<I>& indptr, const Vector<I>& indices, size_t values, int64_t d) {
+    check_starts(indptr, indices.size(), values);
     for (size_t p = 0; p < indices.size(); ++p)
         if (indices.data()[p] < 0 || indices.data()[p] >= d) throw nb::value_error("a CSR column lies outside 0..d-1");
 }

@@ -49,12 +49,23 @@ struct Simd {
                         int64_t vectors, T* room, T* z, T* residual, T* pivot);
 };
 
+// A feature-major W without padding, k numbers a feature.  Its vectors reach into the features that follow, so that the
+// last ones, from `safe` on, lie in a longer copy, with one more for all features that there are not.
+template <class T>
+struct Packed {
+    const T* W;
+    int64_t k, safe, d;
+    const T* last;
+};
+
 // Loops over sparse rows; W is feature-major: the classes of one feature are contiguous, `ld` is padded.
 template <class T, class I>
 struct SparseSimd {
     int64_t lanes;  // numbers in one vector: ld is a multiple of it
     // out[l] = sum_p val[p] W[idx[p], l], l < ld  (out has room for ld numbers)
     void (*scores_all)(const I* idx, const T* val, int64_t nnz, const T* W, int64_t ld, T* out);
+    // The same for l < k rounded up to `lanes`, with anything from k on.
+    void (*packed_scores)(const I* idx, const T* val, int64_t nnz, const Packed<T>& W, T* out);
     // out[j] = sum_p val[p] W[idx[p], cls[j]]
     void (*scores)(const I* idx, const T* val, int64_t nnz, const T* W, int64_t ld, const int32_t* cls, int32_t m,
                    double* out);

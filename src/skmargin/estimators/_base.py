@@ -277,7 +277,7 @@ def check_compressed(X: Any) -> None:
         return
     n, d = X.shape if X.format == "csr" else X.shape[::-1]
     start, at, stored = X.indptr, X.indices, min(len(X.indices), len(X.data))
-    if len(start) != n + 1 or start[0] != 0 or start[-1] > stored or (np.diff(start) < 0).any():
+    if len(start) != n + 1 or start[0] != 0 or start[-1] > stored or (start[1:] < start[:-1]).any():
         raise ValueError(f"X is no valid {X.format.upper()} matrix: indptr must rise from 0 to at most {stored}.")
     if len(at) and int(at.view(f"u{at.itemsize}").max()) >= d:  # as a number without a sign, -1 is large
         wrong = at.min() if at.min() < 0 else at.max()

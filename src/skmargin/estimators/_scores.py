@@ -35,22 +35,22 @@ class LinearScores(MarginClassifier):
 
     def _scores(self, X: Any) -> np.ndarray:
         W, b = self._typed(X.dtype)
-        if self._is_small(X):
-            return _ext.linear_scores(X, W, b)
+        if self._in_core(X):
+            return _ext.linear_scores(*_arrays(X), W, b)
         scores = X @ W.T
         if b.any():
             scores += b
         return scores
 
     def _labels(self, X: Any) -> np.ndarray:
-        if not self._is_small(X):
+        if not self._in_core(X):
             return super()._labels(X)
         names = classes = self.classes_
         if classes.dtype not in COPIED:
             names = np.arange(len(classes), dtype=np.int64)
-        labels = np.empty(len(X), names.dtype)
+        labels = np.empty(X.shape[0], names.dtype)
         W, b = self._typed(X.dtype)
-        if not _ext.linear_labels(X, W, b, names, labels):
+        if not _ext.linear_labels(*_arrays(X), W, b, names, labels):
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return labels if names is classes else classes.take(labels)
 
@@ -61,11 +61,18 @@ class LinearScores(MarginClassifier):
             W = np.asfortranarray(W, dtype=dtype)
         return W, b if b.dtype == dtype else b.astype(dtype)
 
-    def _is_small(self, X: Any) -> bool:
-        """Whether the core computes scores faster than BLAS would."""
+    def _in_core(self, X: Any) -> bool:
+        """Whether the core computes scores faster than BLAS would; it is faster than SciPy for sparse rows."""
+        if not isinstance(X, np.ndarray):
+            return True
         W = self.coef_
         small = W.size <= SMALL or (W.size <= LARGE and X.shape[0] * W.size <= WORK)
-        return small and len(W) <= FEW_CLASSES and isinstance(X, np.ndarray)
+        return small and len(W) <= FEW_CLASSES
+
+
+def _arrays(X: Any) -> tuple[np.ndarray, ...]:
+    """Rows as the core takes them."""
+    return (X,) if isinstance(X, np.ndarray) else (X.indptr, X.indices, X.data)
 
 
 class KernelScores(LinearScores):
