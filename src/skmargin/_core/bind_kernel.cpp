@@ -9,8 +9,8 @@
 
 #include "arrays.hpp"
 #include "band_loss.hpp"
+#include "kernel_ascent.hpp"
 #include "kernel_blocks.hpp"
-#include "kernel_inner.hpp"
 #include "losses.hpp"
 
 namespace nb = nanobind;
@@ -102,8 +102,9 @@ std::tuple<double, int64_t, int64_t> inner(Matrix<const T> gram, Vector<const in
     return with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(), [&](const auto& l) {
         skm::Lengths lengths(longer.data(), static_cast<int32_t>(longer.shape(0)));
         lengths.saved.assign(saved.data(), saved.data() + saved.shape(0));
-        const auto r = skm::kernel_inner(samples, l, gram.data(), own ? nullptr : row.data(), curvature.data(),
-                                         b.data(), tot.data(), t, lengths, norm, target, max_passes, seed, poll);
+        skm::KernelAscent ascent(samples, l, gram.data(), own ? nullptr : row.data(), curvature.data(), b.data(),
+                                 tot.data(), t, lengths, norm, seed, poll);
+        const auto r = ascent.run(target, max_passes);
         return std::make_tuple(r.gap, r.passes, r.updates);
     });
 }

@@ -14,7 +14,7 @@ sum.  It is the stopping rule, the selection rule and the shrinking rule in one:
     W = a few random samples
     repeat
         rows of K for W, the square K_WW (where W is most samples, within the rows themselves)
-        block ascent on W (_core/kernel_inner.hpp) until sum_W g_i <= max(0.85 tol P, 0.05 of what it was),
+        block ascent on W (_core/kernel_ascent.hpp) until sum_W g_i <= max(0.85 tol P, 0.05 of what it was),
             or not so far where memory holds only a part of the samples that should be in W
         F += K dc for the samples that changed
         g over all samples, P;    stop if sum g_i <= tol P

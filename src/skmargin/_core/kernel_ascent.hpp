@@ -1,0 +1,265 @@
+// Block ascent on the working set of a kernel machine.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "kernel_blocks.hpp"
+#include "random.hpp"
+
+namespace skm {
+
+struct InnerResult {
+    double gap = 0;
+    int64_t passes = 0, updates = 0;
+};
+
+// Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
+constexpr double omega = 1.3;
+constexpr int64_t rest = 5;    // passes that leave a sample out
+constexpr double wake = 0.05;  // an intercept that moved so far, beside margins of one, is news to all of them
+constexpr int window = 5;      // points in a mean
+constexpr double reach = 4;    // points belong to a mean, which costs time, with gaps up to so many targets
+constexpr int patience = 50;   // passes from one check to the next at most
+
+// The point of block ascent on a working set, and the mean of the points after the last passes.
+//
+// Long before the dual has stopped rising, its points wander about the solution, and the loss, which has kinks there,
+// feels every step: the primal objective of a point is further from the optimum than its dual by a factor of ten to a
+// hundred.  The mean of some points is as feasible as they are, its scores are the mean of theirs, and it wanders less.
+template <class T>
+class MeanPoint {
+  public:
+    MeanPoint(const KernelSamples<T>& samples, double* b, double* tot)
+        : F_(samples.F, samples.k * samples.ld), alpha_(samples.alpha, samples.n * samples.k), b_(b, samples.k),
+          tot_(tot, samples.k) {}
+
+    int count() const { return count_; }
+    void add() {
+        ++count_;
+        each([](auto& part) { part.add(); });
+    }
+    // The point becomes the mean, or again what it was.
+    void swap() {
+        each([this](auto& part) { part.swap(1.0 / count_); });
+        count_ = 1;
+    }
+    void clear() {
+        count_ = 0;
+        each([](auto& part) { std::fill(part.sum.begin(), part.sum.end(), 0); });
+    }
+
+  private:
+    template <class U>
+    struct Part {
+        Part(U* point, int64_t size) : now(point), sum(size) {}
+        void add() {
+            for (size_t j = 0; j < sum.size(); ++j) sum[j] += now[j];
+        }
+        void swap(double scale) {
+            for (size_t j = 0; j < sum.size(); ++j) {
+                const U mean = static_cast<U>(scale * sum[j]);
+                sum[j] = now[j];
+                now[j] = mean;
+            }
+        }
+        U* now;
+        std::vector<U> sum;
+    };
+    template <class Action>
+    void each(Action action) {
+        action(F_), action(alpha_), action(b_), action(tot_);
+    }
+    Part<T> F_;
+    Part<double> alpha_, b_, tot_;
+    int count_ = 0;
+};
+
+// Block ascent on the working set until its gaps sum to a target.
+//
+//   K, row                             kernel values, ld columns as in F; row[i] is the row of sample i (none: i),
+//                                      samples.column its column; curvature[i] = K_ii
+//   lengths, norm                      what longer class vectors save over all samples at the start; sum_l c_l'K c_l
+//   b, tot, t                          intercept without penalty: blocks see F + b + t tot and curvature K_ii + t, and
+//                                      b += t tot after every pass (t = 0: none)
+//
+// A pass visits the samples in fresh random order and moves those whose gap exceeds tau, half of the mean gap of the
+// pass before.  The others rest for the next passes, and their gaps count as they were: those that move settle with
+// each other first.  The intercept listens to all of them, so they wake when it has moved.  Only a check, the exact sum
+// of all gaps of the point or of the mean of the last points, can end the loop; it wakes all.
+template <class T, class Loss>
+class KernelAscent {
+  public:
+    KernelAscent(const KernelSamples<T>& samples, const Loss& loss, const T* K, const int64_t* row,
+                 const double* curvature, double* b, double* tot, double t, Lengths& lengths, double norm,
+                 uint64_t seed, Poll& poll)
+        : s_(samples), loss_(loss), K_(K), row_(row), curvature_(curvature), b_(b), tot_(tot), t_(t), lengths_(lengths),
+          outside_(lengths.saved), norm_(norm), random_(seed), poll_(poll), view_(samples, loss),
+          mean_(samples, b, tot), shift_(samples.k), next_(samples.k), coef_(samples.k), cls_(samples.k),
+          share_(samples.n), rests_(samples.n), order_(samples.n), start_(b, b + samples.k), asked_(start_) {}
+
+    InnerResult run(double target, int64_t max_passes) {
+        result_.gap = full_gap();
+        for (size_t j = 0; j < outside_.size(); ++j) outside_[j] -= lengths_.saved[j];
+        tau_ = 0.5 * result_.gap / static_cast<double>(s_.n);
+        double best = infinity;
+        int64_t best_pass = 0;
+        while (result_.gap > target && result_.passes < max_passes) {
+            const double seen = pass();
+            result_.gap = seen;
+            if (drift_ > 1) {  // samples outside the working set have a say in b: ask them
+                result_.gap = std::min(seen, target);
+                break;
+            }
+            const bool last = seen <= target || result_.passes == max_passes;
+            const bool due = last || result_.passes % patience == 0;
+            if (due || seen <= reach * target) mean_.add();
+            if (!due && mean_.count() < window) continue;
+            check(target, last);
+            // The number type may not resolve the target: no progress over many passes ends the loop as well.
+            if (result_.gap < 0.9 * best) {
+                best = result_.gap;
+                best_pass = result_.passes;
+            } else if (result_.passes - best_pass >= 1000) {
+                break;
+            }
+        }
+        return result_;
+    }
+
+  private:
+    // One visit of all samples that do not rest; returns the sum of the gaps that it saw.
+    double pass() {
+        ++result_.passes;
+        double seen = 0;
+        uint32_t awake = 0;
+        for (int64_t i = 0; i < s_.n; ++i) {  // without branches, which no processor could guess
+            order_[awake] = static_cast<int32_t>(i);
+            const bool rested = rests_[i] < result_.passes;
+            seen += rested ? 0.0 : share_[i];
+            awake += rested;
+        }
+        random_.shuffle(order_.begin(), awake);
+        for (uint32_t place = 0; place < awake; ++place) {
+            const int64_t i = order_[place];
+            const double gap = view_.load(i, shift_.data());
+            seen += share_[i] = gap;
+            poll_.work(8.0 * s_.k);
+            if (gap <= tau_) rests_[i] = result_.passes + rest;
+            else move(i);
+        }
+        if (t_ > 0) listen();
+        tau_ = 0.5 * seen / static_cast<double>(s_.n);
+        return seen;
+    }
+
+    // Solves the block of the sample that is in view.
+    void move(int64_t i) {
+        loss_.block(i, (curvature_[i] + t_) / omega, view_.d.data(), view_.alpha.data(), view_.m, next_.data());
+        double* alpha = s_.alpha + i * s_.k;
+        double own = 0;
+        int32_t changed = 0;
+        for (int32_t j = 0; j < view_.m; ++j) {
+            const double step = next_[j] - view_.alpha[j];
+            if (step == 0) continue;
+            cls_[changed] = view_.cls(j);
+            alpha[cls_[changed]] = next_[j];
+            coef_[changed++] = -step;
+            own += step;
+        }
+        if (changed == 0) return;
+        cls_[changed] = s_.y[i];
+        coef_[changed++] = own;
+        const T* values = K_ + (row_ ? row_[i] : i) * s_.ld;
+        simd_.axpys(values, s_.ld, s_.F, s_.ld, cls_.data(), changed, coef_.data());
+        ++result_.updates;
+        poll_.work(2.0 * changed * static_cast<double>(s_.ld));
+        if (t_ > 0)
+            for (int32_t j = 0; j < changed; ++j) {
+                tot_[cls_[j]] += coef_[j];
+                shift_[cls_[j]] = b_[cls_[j]] + t_ * tot_[cls_[j]];
+            }
+    }
+
+    // A step of the multipliers.
+    void listen() {
+        double moved = 0;
+        for (int32_t l = 0; l < s_.k; ++l) {
+            b_[l] += t_ * tot_[l];
+            drift_ = std::max(drift_, std::abs(b_[l] - start_[l]));
+            moved = std::max(moved, std::abs(b_[l] - asked_[l]));
+        }
+        if (moved > wake) {
+            wake_all();
+            asked_.assign(b_, b_ + s_.k);
+        }
+        set_shift();
+    }
+
+    // The exact gap of the mean of the last points, or of the point where that misses the target.
+    void check(double target, bool last) {
+        wake_all();
+        mean_.swap();
+        result_.gap = best_gap();
+        if (result_.gap > target) {
+            mean_.swap();
+            if (last) result_.gap = best_gap();
+            set_shift();
+        }
+        mean_.clear();
+    }
+
+    // Exact sum of the gaps, plus with an intercept the dual weight that is out of balance.
+    double full_gap() {
+        double sum = 0;
+        set_shift();
+        lengths_.clear();
+        for (int64_t i = 0; i < s_.n; ++i) {
+            sum += view_.load(i, shift_.data());
+            lengths_.add(loss_, i, view_.d.data(), view_.m, view_.value);
+            poll_.work(8.0 * s_.k);
+        }
+        if (t_ > 0)
+            for (int32_t l = 0; l < s_.k; ++l) sum += std::abs(tot_[l]);
+        return sum;
+    }
+    // With class vectors of the best length.
+    double best_gap() {
+        const double gap = full_gap();
+        return gap + lengths_.change(norm_, outside_);
+    }
+
+    void set_shift() {
+        for (int32_t l = 0; l < s_.k; ++l) shift_[l] = b_[l] + t_ * tot_[l];
+    }
+    void wake_all() { std::fill(rests_.begin(), rests_.end(), int64_t{0}); }
+
+    const KernelSamples<T>& s_;
+    const Loss& loss_;
+    const Simd<T>& simd_ = simd<T>();
+    const T* K_;
+    const int64_t* row_;
+    const double* curvature_;
+    double *b_, *tot_;
+    const double t_;
+    Lengths& lengths_;
+    std::vector<double> outside_;  // what longer class vectors save beside the working set
+    const double norm_;
+    Random random_;
+    Poll& poll_;
+    SampleView<T, Loss> view_;
+    MeanPoint<T> mean_;
+    std::vector<double> shift_, next_, coef_;
+    std::vector<int32_t> cls_;
+    std::vector<double> share_;        // gaps as they were last seen
+    std::vector<int64_t> rests_;       // up to this pass
+    std::vector<int32_t> order_;       // of visits
+    const std::vector<double> start_;  // the intercepts at the start,
+    std::vector<double> asked_;        // and when all samples were asked last
+    double drift_ = 0;                 // how far the intercepts have been from the start
+    double tau_ = 0;
+    InnerResult result_;
+};
+
+}  // namespace skm
