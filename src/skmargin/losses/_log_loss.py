@@ -48,7 +48,7 @@ class LogLoss:
     def smoothed(self, level: float) -> LogLoss:
         return self
 
-    def dual_value(self, A: np.ndarray, own: Own, s: np.ndarray) -> float:
+    def dual_value(self, A: np.ndarray, s: np.ndarray) -> float:
         others = np.minimum(A.sum(axis=1), 1)
         return -float(s @ (xlogy(A, A).sum(axis=1) + xlog1py(1 - others, -others)))
 

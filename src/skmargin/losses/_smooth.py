@@ -51,7 +51,7 @@ class SmoothLoss(Protocol):
     def smoothed(self, level: float) -> SmoothLoss:
         """A loss without kinks narrower than ``level``; itself where it is that smooth already."""
 
-    def dual_value(self, A: np.ndarray, own: Own, s: np.ndarray) -> float:
+    def dual_value(self, A: np.ndarray, s: np.ndarray) -> float:
         """Weighted sum of minus the conjugate at the dual point ``A``."""
 
     def feasible_factor(self, A: np.ndarray) -> float:

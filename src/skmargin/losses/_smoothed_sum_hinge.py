@@ -59,7 +59,7 @@ class SmoothedSumHinge:
     def smoothed(self, level: float) -> SmoothedSumHinge:
         return self if self.delta >= level else SmoothedSumHinge(level)
 
-    def dual_value(self, A: np.ndarray, own: Own, s: np.ndarray) -> float:
+    def dual_value(self, A: np.ndarray, s: np.ndarray) -> float:
         total = A.sum(axis=1)
         if self.delta:
             B = A * (1 - A)

@@ -304,7 +304,7 @@ class PrimalObjective:
         dual = -bound
         for rows, own, weight in self._blocks_of_rows():
             primal += target.loss.value(point.F[rows], own, weight)
-            dual += target.loss.dual_value(P[rows] * (factor / weight)[:, None], own, weight)
+            dual += target.loss.dual_value(P[rows] * (factor / weight)[:, None], weight)
         if self.eps:
             dual -= factor**2 * self.eps * float(np.vdot(W, W))
             if self.fit_intercept:
