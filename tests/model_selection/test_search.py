@@ -430,6 +430,22 @@ def test_racing_keeps_the_winner_and_drops_the_hopeless():
         MarginSearchCV(LSSVC(), {"C": [1.0]}, racing=True, refit=lambda results: 0).fit(X, Y)
 
 
+@pytest.mark.parametrize("estimator", [LSSVC(), make_pipeline(StandardScaler(), LSSVC())], ids=["alone", "pipeline"])
+@pytest.mark.parametrize("n_splits", [4, 12])
+def test_masks_are_folds_as_well_as_positions(estimator, n_splits):
+    """A mask is as long as the data: taken for a number of rows it would make racing reject next to nothing."""
+    positions = list(KFold(n_splits, shuffle=True, random_state=0).split(X))
+    masks = [tuple(np.isin(np.arange(len(X)), part) for part in split) for split in positions]
+    name = "C" if isinstance(estimator, LSSVC) else "lssvc__C"
+    found = [
+        MarginSearchCV(estimator, {name: 10.0 ** np.arange(-5, 4)}, cv=cv, racing=True).fit(X, Y)
+        for cv in (positions, masks, [tuple(part.tolist() for part in split) for split in masks])
+    ]
+    assert np.isnan(found[0].cv_results_["mean_test_score"]).any()
+    for search in found[1:]:
+        assert_same(search, found[0])
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interrupt_keeps_what_was_finished(n_jobs):

@@ -214,12 +214,12 @@ def windows(X: Any, splits: list[Parts]) -> Windows | None:
     if not is_float(X):
         return None
     n = X.shape[0]
-    tests = [_positions(test, n) for _, test in splits]
+    tests = [test for _, test in splits]
     order = np.concatenate(tests)
     if len(order) != n or (np.bincount(order, minlength=n) != 1).any():
         return None
     for (train, _), test in zip(splits, tests, strict=True):
-        if len(_positions(train, n)) != n - len(test) or np.isin(_positions(train, n), test).any():
+        if len(train) != n - len(test) or np.isin(train, test).any():
             return None
     twice = np.concatenate([*tests[1:], *tests[:-1]])  # the training rows of the first fold, .. of the last
     rows = X[twice]
@@ -247,8 +247,9 @@ def checked(X: Any) -> Any:
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 
-def _positions(part: Any, n_rows: int) -> np.ndarray:
-    return np.arange(n_rows)[part]  # whatever numpy takes as an index
+def positions(part: Any, X: Any) -> np.ndarray:
+    """Where the rows of a part of a split are, which may be a mask or whatever else numpy takes as an index."""
+    return np.arange(_num_samples(X))[part]
 
 
 def shares_gram(classifier: Any, n_rows: int) -> bool:

@@ -24,7 +24,7 @@ from ..estimators._dual import DualMachine
 from ..solvers.dual_blocks import _suitable_rows
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation, sees_predictions_only
-from ._folds import Fold, Once, Windows, is_float, windows
+from ._folds import Fold, Once, Windows, is_float, positions, windows
 from ._grids import default_grid
 from ._path import is_known
 from ._racing import hopeless
@@ -141,7 +141,8 @@ class MarginSearchCV(BaseSearchCV):
         root = self._begin(about)
 
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        splits = list(cv.split(X, y, **routed.splitter.split))
+        parts = cv.split(X, y, **routed.splitter.split)
+        splits = [(positions(train, X), positions(test, X)) for train, test in parts]
         self.n_splits_ = len(splits)
         candidates = list(ParameterGrid(self._grid(X)))
         if not splits or not candidates:
