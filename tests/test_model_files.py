@@ -23,7 +23,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import validate_data
 
 import skmargin
-from skmargin import CrammerSingerSVC
+from skmargin import M3SVC, CrammerSingerSVC
 from skmargin.model_files import ModelFileError, describe_model, load_model, model_classes, save_model
 from skmargin.model_selection import MarginSearchCV
 
@@ -189,6 +189,22 @@ def test_every_estimator_of_the_library(name, tmp_path):
     again = load_model(tmp_path / "m.skm")
     use = "decision_function" if hasattr(model, "decision_function") else "transform"
     assert_array_equal(getattr(again, use)(X), getattr(model, use)(X))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_loaded_model_knows_the_weight_of_its_rows(stream, tmp_path):
+    """Else the penalty would stand against the new rows alone."""
+    model = M3SVC(alpha=1.0, random_state=0)
+    weight = np.full(len(y), 2.0)
+    if stream:
+        model.partial_fit(X, y, classes=[0, 1, 2], sample_weight=weight)
+    else:
+        model.fit(X, y, sample_weight=weight)
+    save_model(model, tmp_path / "m.skm")
+    again = load_model(tmp_path / "m.skm")
+    model.__dict__.pop("_adam", None)  # the moments of Adam are not kept
+    assert_array_equal(again.partial_fit(X[:1], y[:1]).coef_, model.partial_fit(X[:1], y[:1]).coef_)
+    assert again._weight_seen == 2 * len(y) + 1
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])

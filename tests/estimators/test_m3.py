@@ -234,9 +234,19 @@ def test_a_subclass_with_parameters_of_its_own_starts_warm(iris):
 def test_partial_fit_counts_the_rows_of_a_fit(iris):
     X, y = iris
     model = M3SVC(alpha=1.0, random_state=0).fit(X, y, sample_weight=np.full(150, 2.0))
-    assert model.partial_fit(X[:1], y[:1])._adam.seen == 301
+    assert model.partial_fit(X[:1], y[:1])._weight_seen == 301
     stream = M3SVC(random_state=0).partial_fit(X, y, classes=[0, 1, 2])
-    assert stream._adam.seen == 150
+    assert stream._weight_seen == 150
+    assert stream.partial_fit(X[:10], y[:10], sample_weight=np.r_[np.zeros(5), np.ones(5)])._weight_seen == 155
+
+
+def test_partial_fit_after_one_that_failed(iris):
+    X, y = iris
+    model = M3SVC(random_state=0)
+    with pytest.raises(ValueError, match="not in classes"):
+        model.partial_fit(X[:3], [0, 1, 7], classes=[0, 1, 2])
+    expected = M3SVC(random_state=0).partial_fit(X, y, classes=[0, 1, 2]).coef_
+    np.testing.assert_array_equal(model.partial_fit(X, y).coef_, expected)
 
 
 def test_partial_fit_learns_a_stream(iris):

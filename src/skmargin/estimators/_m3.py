@@ -162,7 +162,7 @@ class M3SVC(KernelScores):
         "verbose": ["verbose"],
     }
 
-    _model_state = ("_gamma",)
+    _model_state = ("_gamma", "_weight_seen")  # the weight of all rows, against which partial_fit sets new ones
 
     def __init__(
         self,
@@ -292,11 +292,12 @@ class M3SVC(KernelScores):
         codes = np.searchsorted(self.classes_, y).astype(np.int32)
         if self.class_weight:
             weight = weight * weights_of_classes(self.class_weight, self.classes_)[codes]
-        if not hasattr(self, "_adam"):
+        fitted = self.__sklearn_is_fitted__() and hasattr(self, "coef_")  # a call that failed may have set classes_
+        if not (fitted and hasattr(self, "_adam")):
             self._adam = AdamState.start(np.zeros((X.shape[1] + self.fit_intercept, len(self.classes_)), X.dtype))
-            if not first:  # go on from a whole fit; a model from a file does not know its rows any more
+            if fitted:  # go on from a whole fit, or from a file, which keeps the solution but no moments
                 self._fill(self._adam.theta)
-                self._adam.seen = getattr(self, "_fitted_weight", 0.0)
+        before = self._weight_seen if fitted else 0.0
         kept = np.flatnonzero(weight > 0)
         if len(kept):
             X, codes, weight = X[kept], codes[kept], weight[kept]
@@ -307,10 +308,11 @@ class M3SVC(KernelScores):
                 weight,
                 self._loss().smoothed(self.delta or 1e-2),
                 PairwisePower(self.alpha, self.p).smoothed(1e-3),
-                total=self._adam.seen + float(weight.sum()),
+                total=before + float(weight.sum()),
                 rng=check_random_state(self.random_state),
                 **self._adam_options(),
             )
+        self._weight_seen = before + float(weight.sum())
         W, b = self._split(self._adam.theta)
         self._set_linear(W.T, b)
         self.objective_: float = np.nan  # of a stream: not known
@@ -427,7 +429,7 @@ class M3SVC(KernelScores):
     def _set_solution(self, theta: np.ndarray, problem: Problem, factor: GramFactor | WideRows | None) -> None:
         W, b = self._split(theta)
         self.__dict__.pop("_adam", None)
-        self._fitted_weight = float(problem.weight.sum())
+        self._weight_seen = float(problem.weight.sum())
         if not isinstance(factor, GramFactor):
             self._set_linear((W if factor is None else factor.vectors(W)).T, b)
         else:

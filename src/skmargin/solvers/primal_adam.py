@@ -19,13 +19,12 @@ _BETA1, _BETA2, _EPS = 0.9, 0.999, 1e-8
 
 @dataclass
 class AdamState:
-    """Parameters (W over b), running moments, number of steps, and weight of the samples seen."""
+    """Parameters (W over b), running moments and number of steps."""
 
     theta: np.ndarray
     first: np.ndarray
     second: np.ndarray
     n_steps: int = 0
-    seen: float = 0.0
 
     @classmethod
     def start(cls, theta: np.ndarray) -> AdamState:
@@ -67,4 +66,4 @@ def adam_epoch(
         first += (1 - _BETA1) * (G - first)
         second += (1 - _BETA2) * (G * G - second)
         theta -= (learning_rate / (1 - _BETA1**t)) * first / (np.sqrt(second / (1 - _BETA2**t)) + _EPS)
-    return AdamState(theta, first, second, t, state.seen + float(weight.sum()))
+    return AdamState(theta, first, second, t)
