@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,8 +19,10 @@ from skmargin import (
     CrammerSingerSVC,
     FuzzyPairwiseClassifier,
     LDMClassifier,
+    LpNormSVC,
     MultiMarginSVC,
     SemiSupervisedMarginSVC,
+    ULDMClassifier,
 )
 from skmargin.estimators._base import number, seed_of
 
@@ -202,3 +206,19 @@ def test_what_a_fit_publishes_is_documented(name):
     for settings in ({"kernel": "linear"}, {"kernel": "rbf"}) if hasattr(model, "kernel") else ({},):
         published = vars(model.set_params(**settings).fit(X, y))
         assert not [a for a in published if a.endswith("_") and not a.startswith("_") and a not in attributes]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CrammerSingerSVC(), LpNormSVC(tol=1e-8), LpNormSVC(kernel="rbf"), M3SVC(), M3SVC(solver="adam", tol=0.5),
+        MultiMarginSVC(solver="svrg", tol=1e-2), SemiSupervisedMarginSVC(), ULDMClassifier(alpha=[1e-3, 1.0]),
+        LDMClassifier(),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_every_line_of_a_verbose_fit_begins_alike(model, capsys, monkeypatch):
+    monkeypatch.setattr("skmargin.estimators._base.SECONDS", 0.0)
+    model.set_params(verbose=1, random_state=0).fit(*load_iris(return_X_y=True))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines and all(re.match(r"\[skmargin\] [^:]+: \S", line) for line in lines), lines

@@ -170,8 +170,8 @@ def test_verbose_says_how_far_a_fit_and_a_path_are(capsys, monkeypatch, slow):
     rows, labels = slow
     margin_path(CrammerSingerSVC(tol=1e-5, verbose=1), rows, labels, "C", [1.0, 10.0])
     said = capsys.readouterr().out
-    assert "[margin_path] 2/2 values: C=10.0" in said
-    assert re.search(r"\[CrammerSingerSVC\] \d+% of the way, \d+ s", said)
+    assert "[skmargin] margin_path: 2 of 2 values, C=10.0" in said
+    assert re.search(r"\[skmargin\] CrammerSingerSVC: \d+% of the way, \d+ s", said)
 
 
 def test_progress_bar(capsys):

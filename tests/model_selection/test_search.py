@@ -492,7 +492,10 @@ def test_default_grids():
 
 def test_verbose_prints_a_line_for_each_chain(capsys):
     MarginSearchCV(LSSVC(), {"C": [1.0, 2.0]}, cv=2, verbose=1).fit(X, Y)
-    assert "4/4 fits: fold 2 of 2, 2 candidates along C" in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines()[::2] == [
+        "[skmargin] MarginSearchCV: 2 folds for each of 2 candidates",
+        "[skmargin] MarginSearchCV: 4 of 4 fits, fold 2 of 2, 2 candidates along C",
+    ]
 
 
 def test_kernel_searches_converge_where_fits_do():

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .._numbers import WITH_SQUARE
 from ..kernels.gram import check_gram
-from ..solvers.progress import listening
+from ..solvers.progress import listening, say
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -91,7 +91,7 @@ class Progress:
         now = time.perf_counter()
         if getattr(self.estimator, "verbose", 0) and now - self.said > SECONDS:
             self.said = now
-            print(f"[{type(self.estimator).__name__}] {self.done / STEPS:.0%} of the way, {now - self.start:.0f} s")
+            say(f"{type(self.estimator).__name__}: {self.done / STEPS:.0%} of the way, {now - self.start:.0f} s")
 
 
 class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):

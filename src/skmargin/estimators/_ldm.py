@@ -95,7 +95,7 @@ class LDMClassifier(PairwiseMachines):
     random_state : int, RandomState or None, default=None
         Order of the rows in the passes, and the basis.
     verbose : int, default=0
-        Whether to print what was chosen automatically.
+        Print how far a long fit is, once a second, and what was chosen automatically.
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ class LSSVC(RidgeMachines):
     random_state : int, RandomState or None, default=None
         Draws the basis and the rows for screening.
     verbose : int, default=0
-        Whether to print what was chosen automatically.
+        Print how far a long fit is, once a second, and what was chosen automatically.
 
     Attributes
     ----------

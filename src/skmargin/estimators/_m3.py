@@ -24,7 +24,7 @@ from ..solvers.primal import PrimalState, minimise
 from ..solvers.primal_adam import AdamState, adam_epoch
 from ..solvers.primal_factor import GramFactor, WideRows, factorise, wide_rows
 from ..solvers.primal_objective import PrimalObjective
-from ..solvers.progress import tell
+from ..solvers.progress import say, tell
 from ._base import COUNT, Problem, check_compressed, fitting, weights_of_classes
 from ._scores import KernelScores
 
@@ -97,7 +97,7 @@ class M3SVC(KernelScores):
     random_state : int, RandomState instance or None, default=None
         Order of the rows in Adam.
     verbose : int, default=0
-        Print the progress.
+        Print how far a long fit is, once a second, and each certificate on the way.
 
     Attributes
     ----------
@@ -361,7 +361,7 @@ class M3SVC(KernelScores):
                 state = PrimalState(point.theta, smooth.certificate(point, objective), 0.0, epoch)
                 tell(epoch / self.max_iter)
                 if self.verbose:
-                    print(f"epoch {epoch}: objective {state.certificate.primal:.6g}, gap {state.gap:.2e}")
+                    say(f"Adam: {epoch} epochs, objective {state.certificate.primal:.6g}, relative gap {state.gap:.1e}")
                 if state.gap <= self.tol:
                     break
         return state

@@ -16,7 +16,7 @@ from ..kernels.basis import METHODS as BASES
 from ..kernels.basis import basis_rows
 from ..kernels.gram import KERNELS, check_symmetric, gram, resolve_gamma, row_blocks
 from ..solvers.pairwise import METHODS, Duel, combine, duels, n_machines, over_threads
-from ..solvers.progress import counted
+from ..solvers.progress import counted, say
 from ..solvers.sources import Features, KernelBlocks, Source, products
 from ._base import COUNT, JOBS, MarginClassifier, Problem
 
@@ -139,7 +139,7 @@ class PairwiseMachines(MarginClassifier):
 
     def _say(self, message: str) -> None:
         if self.verbose:
-            print(f"[{type(self).__name__}] {message}")
+            say(f"{type(self).__name__}: {message}")
 
     def _of_all_duels(self, work: Callable[[Any], Any], items: list[Any], n_rows: int) -> list[Any]:
         """``work`` of each duel, on threads; the largest has ``n_rows`` rows."""

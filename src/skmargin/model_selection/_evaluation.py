@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..estimators._base import MarginClassifier
 from ..solvers.lent import lending
+from ..solvers.progress import say
 from ._chains import Chain, key_of, prefix_of
 from ._folds import Fold, Rows, checked, shares_gram
 from ._path import WarmPath, is_known, told
@@ -181,8 +182,8 @@ class Evaluation:
     def _say(self, chain: Chain, fold_number: int) -> None:
         done = sum(result is not None for of_candidate in self.results for result in of_candidate)
         total = len(self.candidates) * len(self.folds)
-        print(
-            f"[{type(self.search).__name__}] {done}/{total} fits: fold {fold_number + 1} of {len(self.folds)}, "
+        say(
+            f"{type(self.search).__name__}: {done} of {total} fits, fold {fold_number + 1} of {len(self.folds)}, "
             f"{len(chain.candidates)} candidates along {chain.parameter}"
         )
 

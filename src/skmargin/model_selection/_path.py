@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from ..estimators._base import CallbackSupportMixin, MarginClassifier
 from ..estimators._ridge_path import KernelSquare, StrengthPath
+from ..solvers.progress import say
 from ._chains import in_path_order, is_number, prefix_of
 from ._pipelines import split_fit_params
 
@@ -149,7 +150,7 @@ class _Values(CallbackSupportMixin, BaseEstimator):
             model.__dict__.pop("_skl_callbacks", None)  # they belong to the path
             models[number] = model if classifier is estimator else _with_classifier(estimator, front, model)
             if getattr(classifier, "verbose", 0):
-                print(f"[margin_path] {done + 1}/{len(values)} values: {self.param_name}={values[number]}")
+                say(f"margin_path: {done + 1} of {len(values)} values, {self.param_name}={values[number]}")
         if root is not None:
             root.call_on_fit_task_end(**about)
         return models

@@ -22,6 +22,7 @@ from .._core.tasks import run
 from ..estimators._base import MarginClassifier, check_compressed
 from ..estimators._dual import DualMachine
 from ..solvers.dual_blocks import _suitable_rows
+from ..solvers.progress import say
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation, sees_predictions_only
 from ._folds import Fold, Once, Windows, is_float, positions, windows
@@ -159,7 +160,7 @@ class MarginSearchCV(BaseSearchCV):
             ]
         evaluation = Evaluation(self, candidates, folds, scorers, self._contexts(root, len(candidates)))
         if self.verbose:
-            print(f"Fitting {len(folds)} folds for each of {len(candidates)} candidates")
+            say(f"{type(self).__name__}: {len(folds)} folds for each of {len(candidates)} candidates")
         try:
             self._run(evaluation, refit_metric)
         except KeyboardInterrupt:

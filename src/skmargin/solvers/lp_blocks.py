@@ -48,6 +48,7 @@ from .dual_blocks import (
 )
 from .kernel_blocks import coefficients
 from .lp_interior import half_square, solve_interior
+from .progress import say
 
 Stage = tuple[tuple[Any, ...], float, bool]  # arrays of the rows, gap to reach, whether it may give up
 POLISHED, POLISHING = 1e-12, 50  # gap that interior-point steps reach with hardly a doubt, in so many of them
@@ -247,8 +248,8 @@ def _solve(
             best, bound = None, -np.inf
         rough = goal > tol
         if verbose:
-            print(
-                f"[skmargin] p={p:g}: {passes} passes, objective {out['primal']:.6g}, "
+            say(
+                f"p={p:g}: {passes} passes, objective {out['primal']:.6g}, "
                 f"relative gap {relative_gap(out['primal'], out['gap']):.1e}"
             )
         bound = max(bound, out["primal"] - out["gap"])
@@ -275,8 +276,8 @@ def _solve(
             *_sparse_duals(point.alpha, cap), tol, 0, False, False, seed,
         )  # fmt: skip
         if verbose:
-            print(
-                f"[skmargin] p={p:g}: {point.n_iter} interior-point steps, objective {out['primal']:.6g}, "
+            say(
+                f"p={p:g}: {point.n_iter} interior-point steps, objective {out['primal']:.6g}, "
                 f"relative gap {relative_gap(out['primal'], out['gap']):.1e}"
             )
         bound = max(-np.inf if rough else bound, out["primal"] - out["gap"])

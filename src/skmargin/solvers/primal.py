@@ -19,7 +19,7 @@ from .primal_lines import line_search
 from .primal_newton import explicit_is_cheap, newton_cg
 from .primal_objective import Certificate, Point, PrimalObjective
 from .primal_pairs import Pairs
-from .progress import tell_gap
+from .progress import say, tell_gap
 
 Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
 
@@ -158,7 +158,10 @@ class _Run:
                 state = PrimalState(point.theta, certificate, level, self.n_iter)
                 tell_gap(state.gap, tol)
                 if self.verbose:
-                    print(f"iteration {self.n_iter}: {certificate.primal:.6g}, gap {state.gap:.2e}, level {level:.1e}")
+                    say(
+                        f"smoothing {level:.1e}: {self.n_iter} iterations, objective {certificate.primal:.6g}, "
+                        f"relative gap {state.gap:.1e}"
+                    )
                 if state.gap <= tol or self.n_iter >= self.max_iter:
                     return state
                 stalled = 0 if state.gap < 0.9 * best else stalled + 1

@@ -28,6 +28,11 @@ def tell_gap(gap: float, tol: float) -> None:
         tell(min(1.0, log(gap) / log(tol)))
 
 
+def say(message: str) -> None:
+    """Print a line for those who asked for it with ``verbose``; all lines begin alike, to be found among others."""
+    print(f"[skmargin] {message}")
+
+
 @contextmanager
 def listening(listener: Callable[[float], None] | None) -> Iterator[None]:
     """Who is told of the work that is done here."""

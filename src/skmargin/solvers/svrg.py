@@ -18,7 +18,7 @@ from scipy import sparse
 from skmargin._core import _ext
 
 from .dual_blocks import _arrays
-from .progress import tell
+from .progress import say, tell
 
 PATIENCE = 8  # halvings in a row that end the run
 
@@ -96,7 +96,7 @@ def solve_svrg(
             W, b, value = new_W, new_b, new
         trajectory.append(value)
         if verbose:
-            print(f"[skmargin] epoch {n_iter}: step {step:.2e}, objective {value:.6g}")
+            say(f"SVRG: {n_iter} epochs, objective {value:.6g}, step {step:.1e}")
         halvings = halvings + 1 if small else 0
         tell(max(n_iter / max_iter, halvings / PATIENCE))
         step *= 0.5 if small else 1.1
