@@ -1,8 +1,9 @@
-"""Docstrings of the dual machines: parameters and attributes that all of them share are written once."""
+"""What the dual machines share is written once and shown as each one's own: docstrings and the constructor."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from types import FunctionType
+from typing import Any, TypeVar
 
 PARAMETERS = """kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
         Kernel.  With ``"linear"`` the class vectors themselves are found and stored.
@@ -57,7 +58,18 @@ Machine = TypeVar("Machine", bound=type)
 
 
 def documented(cls: Machine) -> Machine:
-    """Put the shared lines where the docstring says ``{parameters}`` and ``{attributes}``."""
+    """Put the shared lines where the docstring says ``{parameters}`` and ``{attributes}``; own the constructor."""
     assert cls.__doc__ is not None
     cls.__doc__ = cls.__doc__.replace("{parameters}", PARAMETERS).replace("{attributes}", ATTRIBUTES)
+    if "__init__" not in vars(cls):
+        _own_constructor(cls)
     return cls
+
+
+def _own_constructor(cls: Any) -> None:
+    """Give the class a copy of the constructor that it inherits: errors name the class where a function was written."""
+    shared = cls.__init__
+    own = FunctionType(shared.__code__, shared.__globals__, shared.__name__, shared.__defaults__, shared.__closure__)
+    own.__kwdefaults__, own.__annotations__, own.__doc__ = shared.__kwdefaults__, shared.__annotations__, shared.__doc__
+    own.__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__ = own
