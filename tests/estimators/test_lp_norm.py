@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import CrammerSingerSVC, LpNormSVC
+from skmargin.solvers import lp_interior
 from skmargin.solvers.lp_interior import Root, class_weights, curvature, solve_interior
 
 
@@ -82,6 +83,26 @@ def test_interior_point_steps_agree_with_block_ascent(p, C, intercept):
     r = max(p, p / (p - 1))
     slopes = [class_weights(m, r)[:, None] * m for m in (M + step, M - step)]
     np.testing.assert_allclose((slopes[0] - slopes[1]).ravel() / 2, curvature(M, r) @ step.ravel(), atol=1e-10)
+
+
+@pytest.mark.parametrize("p", [1.5, 4.0])
+@pytest.mark.parametrize("shape", [(60, 4), (20, 50)])
+def test_pieces_that_let_ctrl_c_through_make_the_same_interior_point(p, shape, monkeypatch):
+    X, y = toy(*shape, 3, seed=2)
+    X[5] = X[4]  # a row that adds no axis
+    y[5] = y[4]
+
+    def solve():
+        return solve_interior(X, y, np.ones(len(y)), 3, p, fit_intercept=True, tol=1e-8, max_iter=100)
+
+    whole, heard = solve(), []
+    monkeypatch.setattr(lp_interior, "BLOCK", 4e4)
+    monkeypatch.setattr(lp_interior, "PANEL", 6)
+    monkeypatch.setattr(lp_interior, "checkpoint", lambda: heard.append(True))
+    pieces = solve()
+    assert pieces.objective == pytest.approx(whole.objective, rel=1e-7)
+    np.testing.assert_allclose(pieces.W, whole.W, atol=1e-4)
+    assert len(heard) > 4 * pieces.n_iter
 
 
 @pytest.mark.parametrize("p", [1.2, 5.0])

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 from scipy.linalg import lapack
 
 from skmargin._core import checkpoint
@@ -31,6 +30,8 @@ from .progress import tell_gap
 
 SHORT, SHORTEST = 0.1, 1e-8  # a step below these is worth another try, and no progress
 PATIENCE = 20  # steps in which the gap falls by less than a tenth: rounding is all there is
+BLOCK = 2e9  # products of one call of BLAS, about 0.1 s: Ctrl-C waits for it
+PANEL = 64  # columns of an orthogonal factor that are made at a time, for the same reason
 VANISHED = 1e-30  # sum of a s, relative to the objective, at which only rounding is left to iterate on
 
 
@@ -117,8 +118,8 @@ def solve_interior(
     rows = X - mean  # the solution is the same, the numbers are better
     axes = None
     if d > n:  # the class vectors lie in the span of the rows
-        axes, turned = linalg.qr(rows.T, mode="economic", check_finite=False)
-        rows, d = turned.T, n
+        axes, rows = _axes(rows)
+        d = n
     scale = float(np.sqrt(np.square(rows).sum(axis=1).mean())) or 1.0
     Z = np.c_[rows, np.full(n, scale)] if fit_intercept else rows
     rival = np.ones((n, k))
@@ -205,6 +206,25 @@ def solve_interior(
     return InteriorPoint(found, b, a * rival, objective, n_iter)
 
 
+def _axes(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Orthonormal axes (d, n) of the span of n rows, and the rows in these coordinates: QR, panel by panel."""
+    n, d = rows.shape
+    A, panels = np.array(rows.T, order="F"), []
+    for j in range(0, n, PANEL):
+        end = min(n, j + PANEL)
+        reflectors, tau, _, _ = lapack.dgeqrf(A[j:, j:end])
+        panels.append((j, reflectors, tau))
+        A[j:, j:end] = np.triu(reflectors)
+        if end < n:
+            A[j:, end:] = lapack.dormqr("L", "T", reflectors, tau, A[j:, end:], PANEL * n)[0]
+        checkpoint()
+    axes = np.eye(d, n, order="F")
+    for j, reflectors, tau in reversed(panels):
+        axes[j:, j:] = lapack.dormqr("L", "N", reflectors, tau, axes[j:, j:], PANEL * n)[0]
+        checkpoint()
+    return axes, A[:n].T
+
+
 def _longest(x: np.ndarray, dx: np.ndarray) -> float:
     """Longest step up to 1 that keeps x > 0 from falling below 0."""
     return 1 / max(1.0, float((-dx / x).max()))
@@ -235,12 +255,20 @@ class _System:
         self.theta = theta = a / s
         self.total = total = theta.sum(axis=1)
         self.lead = np.arange(n), theta.argmax(axis=1)
-        outer = (theta[:, :, None] * Z[:, None, :]).reshape(n, k * width) / np.sqrt(total)[:, None]
-        S = -(outer.T @ outer).reshape(k, width, k, width)
+        S = np.zeros((k, width, k, width))
+        own = np.zeros((k, width, width))
         # theta - theta^2/total without the difference, in which all digits can be lost
         inner = theta * (theta @ (1 - np.eye(k))) / total[:, None]
+        size = max(1, int(BLOCK / (k * width * max(k * width, 1000))))  # to make a number costs as much
+        for start in range(0, n, size):
+            part = slice(start, start + size)
+            outer = (theta[part, :, None] * Z[part, None, :]).reshape(-1, k * width) / np.sqrt(total[part])[:, None]
+            S -= (outer.T @ outer).reshape(S.shape)
+            for l in range(k):
+                own[l] += (Z[part] * inner[part, l, None]).T @ Z[part]
+            checkpoint()
         for l in range(k):
-            S[l, :, l, :] = (Z * inner[:, l, None]).T @ Z
+            S[l, :, l, :] = own[l]
         if d < width:  # a constant added to all intercepts changes nothing: hold it
             S[:, d, :, d] += np.diagonal(S[:, d, :, d]).min()
         if self.primal:
