@@ -312,7 +312,7 @@ class M3SVC(KernelScores):
                 rng=check_random_state(self.random_state),
                 **self._adam_options(),
             )
-        self._weight_seen = before + float(weight.sum())
+        self._weight_seen: float = before + float(weight.sum())
         W, b = self._split(self._adam.theta)
         self._set_linear(W.T, b)
         self.objective_: float = np.nan  # of a stream: not known
