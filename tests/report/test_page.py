@@ -243,6 +243,23 @@ def test_reports_of_one_model_and_of_models_without_margins(browser, tmp_path):
         assert browser.run("document.querySelector('main').textContent.length") > 20
 
 
+def test_a_model_with_a_fold_that_failed_has_no_mean(browser, tmp_path):
+    results = make(models=2)
+    results.models[1].fold_scores[2] = float("nan")
+    results.models[1].p_value = None
+    write_report(results, tmp_path / "failed.html")
+    browser.open(tmp_path / "failed.html")
+    rows = browser.run(
+        "[...document.querySelectorAll('#models tbody tr')]"
+        ".map(r => [...r.querySelectorAll('td')].map(c => c.textContent))"
+    )
+    assert rows[0][1] == f"{100 * np.mean(results.models[0].fold_scores):.2f} %"
+    assert rows[1][1:3] == ["\u2013"] * 2
+    verdict = browser.run("document.querySelector('#verdict').textContent")
+    assert "model 0 classifies" in verdict and "points" not in verdict
+    assert browser.complaints() == []
+
+
 def test_a_report_of_one_saved_model_claims_nothing_that_it_does_not_know(browser, tmp_path):
     """Neither that the samples are new, nor a test against others, nor why there is no bound."""
     X, y = load_iris(return_X_y=True)

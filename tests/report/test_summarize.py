@@ -155,6 +155,42 @@ def test_ranking():
     ]
 
 
+@pytest.mark.parametrize("first", range(3))
+def test_models_without_a_score_come_last(first):
+    models = [ModelResult(*m) for m in (("a", {}, [0.9, 0.9]), ("failed", {}, [np.nan, 0.99]), ("b", {}, [0.9, 0.97]))]
+    ranked = rank_models(models[first:] + models[:first])
+    assert [m.name for m in ranked] == ["b", "a", "failed"]
+    assert ranked[1].p_value > 0 and ranked[2].p_value is None
+    bare = [ModelResult("none"), ModelResult("x", test_score=0.0), ModelResult("nan", test_score=np.nan)]
+    assert rank_models(bare)[0].name == "x"
+    with pytest.raises(ValueError, match=r"finite numbers, .* got \[ nan 0.99\]"):
+        corrected_paired_ttest([np.nan, 0.99], [0.9, 0.9])
+    with pytest.raises(ValueError, match="as many of one model as of the other"):
+        corrected_paired_ttest([0.5, 0.99], [0.9, 0.9, 0.9])
+
+
+def test_what_does_not_fit_together_is_told():
+    model = CrammerSingerSVC().fit(X, y)
+    with pytest.raises(ValueError, match=r"classes of dataset, \['0.0', .*, do not hold \['0', '1', '2'\]"):
+        summarize_model("m", model, X, y, summarize_dataset("iris", X, y.astype(float)))
+    with pytest.raises(ValueError, match="one number for each of the 150 test samples, got 2"):
+        summarize_model("m", model, X, y, DATA, rows=[1, 2])
+    with pytest.raises(ValueError, match="X_train and y_train must be given together"):
+        summarize_model("m", model, X, y, DATA, X_train=X)
+    with pytest.raises(ValueError, match="one name for each of the 4 features, got 1"):
+        summarize_dataset("iris", X, y, ["a"])
+
+
+def test_samples_of_a_wide_frame_with_missing_values():
+    frame = pd.DataFrame(np.repeat(X[:, :1], 7, axis=1), columns=list("abcdefg"))
+    frame["zero"], frame["kind"] = 0, pd.array(["u", pd.NA] * 75, dtype="string")
+    chosen = make_column_transformer(("passthrough", list("abcdefg")))
+    model = make_pipeline(chosen, LinearSVC(random_state=0)).fit(frame, y)
+    m = summarize_model("m", model, frame, y, summarize_dataset("iris", frame, y))
+    assert all([name for name, _ in sample.values] == [*"abcdefg", "kind"] for sample in m.hardest)
+    assert {sample.values[-1][1] for sample in m.hardest + m.ambiguous} == {"u", "<NA>"}
+
+
 def test_results_survive_json():
     m = summarize_model("m", LinearSVC(random_state=0).fit(X, y), X, y, DATA)
     results = Results("t", DATA, [m], versions={"a": "1"})

@@ -52,6 +52,8 @@ def summarize_dataset(name: str, X: Any, y: Any, feature_names: Sequence[str] | 
     classes, counts = np.unique(column_or_1d(y), return_counts=True)
     n, d = _num_samples(X), _num_features(X)
     feature_names = _get_feature_names(X) if feature_names is None else feature_names
+    if feature_names is not None and len(feature_names) != d:
+        raise ValueError(f"feature_names must hold one name for each of the {d} features, got {len(feature_names)}.")
     side = round(np.sqrt(d))
     pictures = feature_names is not None and side * side == d <= 1024 and all(map(_PIXEL.match, feature_names))
     names = None if feature_names is None else [str(name) for name in feature_names]
@@ -97,6 +99,14 @@ def summarize_model(
     classes, final = estimator.classes_, final_estimator(estimator)
     code, guess = label_codes(y_test, classes), label_codes(predicted, classes)
     position = {label: i for i, label in enumerate(dataset.classes)}
+    missing = [str(label) for label in classes if str(label) not in position]
+    if missing:
+        raise ValueError(f"The classes of dataset, {dataset.classes[:10]}, do not hold {missing[:5]} of the estimator.")
+    rows = np.arange(len(y_test)) if rows is None else np.asarray(rows)
+    if len(rows) != len(y_test):
+        raise ValueError(f"rows must hold one number for each of the {len(y_test)} test samples, got {len(rows)}.")
+    if (X_train is None) != (y_train is None):
+        raise ValueError("X_train and y_train must be given together.")
     place = np.array([position[str(label)] for label in classes])
     k = len(classes)
     confusion = np.bincount(k * code + guess, minlength=k * k).reshape(k, k)
@@ -127,7 +137,6 @@ def summarize_model(
         pairwise, result.pairwise_quantity = pairwise_score_gaps(y_test, scores, classes), "median score gap"
     finite = np.where(np.isfinite(pairwise), pairwise, np.nan)[np.ix_(chosen, chosen)]
     result.pairwise = [[None if np.isnan(v) else float(v) for v in row] for row in finite]
-    rows = np.arange(len(y_test)) if rows is None else np.asarray(rows)
 
     def first(order: np.ndarray) -> list[HardSample]:
         found = np.argsort(order, kind="stable")[:N_SAMPLES]
@@ -150,14 +159,18 @@ def rank_models(models: Sequence[ModelResult], n_test: int | None = None) -> lis
     Returns
     -------
     ranked : list of ModelResult
-        The best first; ``p_value`` of the others is set where there are folds.
+        The best first, those without a score (a fold that failed has nan) last; ``p_value`` of the others is set where
+        there are folds.
     """
-    ranked = sorted(
-        models, key=lambda m: np.mean(m.fold_scores) if m.fold_scores else (m.test_score or 0.0), reverse=True
-    )
+
+    def score(model: ModelResult) -> float:
+        value = np.mean(model.fold_scores) if model.fold_scores else model.test_score
+        return float(value) if value is not None and np.isfinite(value) else -np.inf
+
+    ranked = sorted(models, key=score, reverse=True)
     best = ranked[0].fold_scores if ranked else []
     for model in ranked[1:]:
-        if len(best) >= 2 and len(model.fold_scores) == len(best):
+        if len(best) >= 2 and len(model.fold_scores) == len(best) and score(model) > -np.inf:
             model.p_value = corrected_paired_ttest(best, model.fold_scores, n_test=n_test)
     return ranked
 
@@ -189,8 +202,10 @@ def corrected_paired_ttest(a: Any, b: Any, test_fraction: float | None = None, n
     >>> round(corrected_paired_ttest([0.9, 0.8, 0.85, 0.9, 0.95], [0.8, 0.8, 0.8, 0.85, 0.85]), 3)
     0.099
     """
-    difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
-    n = len(difference)
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if a.ndim != 1 or a.shape != b.shape or not np.isfinite([a, b]).all():
+        raise ValueError(f"The scores must be finite numbers, as many of one model as of the other, got {a} and {b}.")
+    difference, n = a - b, len(a)
     if n < 2:
         raise ValueError(f"The test needs at least two folds, got {n}.")
     size = abs(difference.mean())
@@ -250,7 +265,10 @@ def _sample(i: int, rows: Any, X: Any, y: Any, predicted: Any, margin: Any, data
         low, high = float(row.min()), float(row.max())
         sample.pixels = np.round(99 * (row - low) / (high - low or 1.0)).astype(int).tolist()
         return sample
-    nonzero = np.flatnonzero(row)[:MAX_VALUES] if len(row) > MAX_VALUES else np.arange(len(row))
+    nonzero = np.arange(len(row))
+    if len(row) > MAX_VALUES:  # a missing value of pandas is neither zero nor not
+        zeros = row == 0 if row.dtype != object else np.array([isinstance(v, Real) and v == 0 for v in row])
+        nonzero = np.flatnonzero(~zeros)[:MAX_VALUES]
     names = dataset.feature_names or [str(j) for j in range(len(row))]
     sample.values = [[names[j], float(row[j]) if isinstance(row[j], Real) else _plain(row[j])] for j in nonzero]
     return sample

@@ -6,8 +6,10 @@
   const main = document.getElementById("main");
   const state = { model: 0, shown: new Set([0]), classes: new Set(), kind: "cumulative", parts: new Set(["test", "train"]), samples: "hardest" };
   const mean = (a) => a.reduce((s, v) => s + v, 0) / a.length;
-  const deviation = (a) => (a.length < 2 ? null : Math.sqrt(a.reduce((s, v) => s + (v - mean(a)) ** 2, 0) / (a.length - 1)));
-  const score = (m) => (m.fold_scores.length ? mean(m.fold_scores) : m.test_score);
+  const deviation = (a) => (a.length < 2 || a.includes(null) ? null : Math.sqrt(a.reduce((s, v) => s + (v - mean(a)) ** 2, 0) / (a.length - 1)));
+  // A fold that failed has no score, and its model neither mean nor deviation.
+  const scores = (m) => (m.fold_scores.length ? m.fold_scores : [m.test_score]).filter((v) => v != null);
+  const score = (m) => (!m.fold_scores.length ? m.test_score : m.fold_scores.includes(null) ? null : mean(m.fold_scores));
   const percent = (v, digits = 1) => (v == null ? "–" : (100 * v).toFixed(digits) + " %");
   const rank = (m) => 1 + models.filter((other) => score(other) > score(m) + 1e-12).length;
   const whole = (n) => n.toLocaleString("en-US");
@@ -55,7 +57,7 @@
     const measured = folds ? `mean accuracy over ${folds} folds` : test ? `accuracy on ${whole(test.n_samples)} samples` : "accuracy";
     const sentence = h("p", { class: "verdict" });
     const more = h("p", { class: "note" });
-    if (models.length === 1) {
+    if (models.filter((m) => score(m) != null).length < 2) {
       sentence.append(h("strong", {}, name(best.name)), ` classifies ${percent(score(best))} of samples correctly.`);
     } else {
       const second = models[1], lead = 100 * (score(best) - score(second));
@@ -77,21 +79,21 @@
   // ---- table of models ---------------------------------------------------------------------------------------------
   function strip(m, i, low, high) {
     const w = 170, x = (v) => 8 + ((v - low) / (high - low || 1)) * (w - 16), c = colour(i);
-    const values = m.fold_scores.length ? m.fold_scores : [m.test_score], centre = score(m), sd = deviation(m.fold_scores);
+    const values = scores(m), centre = score(m), sd = deviation(m.fold_scores);
     return h("svg", { width: w, height: 22, role: "img", "aria-label": `folds: ${values.map((v) => percent(v)).join(", ")}` },
       h("line", { x1: 8, x2: w - 8, y1: 11, y2: 11, class: "grid" }),
       sd == null ? null : h("line", { x1: x(Math.max(low, centre - sd)), x2: x(Math.min(high, centre + sd)), y1: 11, y2: 11, style: { stroke: c, "stroke-width": "3", opacity: ".45" } }),
       values.map((v) => h("circle", { cx: x(v), cy: 11, r: 2.5, style: { fill: c, opacity: ".55" } })),
-      h("circle", { cx: x(centre), cy: 11, r: 5, style: { fill: c } }));
+      centre == null ? null : h("circle", { cx: x(centre), cy: 11, r: 5, style: { fill: c } }));
   }
   function modelTable() {
-    const all = models.flatMap((m) => (m.fold_scores.length ? m.fold_scores : [m.test_score]));
+    const all = models.flatMap(scores);
     const low = Math.min(...all), high = Math.max(...all), folds = models.some((m) => m.fold_scores.length);
     const given = (f) => models.some((m) => f(m) != null), test = (m) => m.statistics.test || {};
     const columns = [ // title, cell, whether a model has something to show
       [folds ? "Folds" : "", (m, i) => strip(m, i, low, high), folds || models.length > 1],
       ["Accuracy", (m) => h("strong", {}, percent(score(m), 2)), true],
-      ["± sd", (m) => (m.fold_scores.length > 1 ? (100 * deviation(m.fold_scores)).toFixed(2) : "–"), folds],
+      ["± sd", (m) => { const sd = deviation(m.fold_scores); return sd == null ? "–" : (100 * sd).toFixed(2); }, folds],
       ["p", (m) => (m.p_value == null ? "–" : m.p_value < 0.001 ? "< 0.001" : m.p_value.toFixed(3)), given((m) => m.p_value)],
       ["Fit", (m) => seconds(m.fit_time), given((m) => m.fit_time)],
       ["Predict", (m) => seconds(m.predict_time), given((m) => m.predict_time)],
