@@ -96,6 +96,12 @@ def test_a_class_that_is_absent_from_y_is_fine_but_an_unknown_label_is_not():
         margins(model, X[:2], [0, 7])
 
 
+def test_two_classes_have_one_pair_and_so_margins():
+    some = y < 2
+    by_pairs, by_classes = (SVC(decision_function_shape=shape).fit(X[some], y[some]) for shape in ("ovo", "ovr"))
+    assert_array_equal(margins(by_pairs, X[some], y[some]), margins(by_classes, X[some], y[some]))
+
+
 def test_refusals_say_why():
     with pytest.raises(TypeError, match="no decision_function"):
         margins(DummyClassifier().fit(X, y), X, y)
@@ -107,7 +113,12 @@ def test_refusals_say_why():
         margins_from_scores(np.zeros((2, 2)), [0, 1], [0, 1, 2])
     with pytest.raises(ValueError, match="1 labels for 2 rows"):
         margins_from_scores(np.zeros((2, 3)), [0], [0, 1, 2])
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        margin_statistics(LinearSVC(random_state=0).fit(X, y), X, y, quantiles=[2])
+    for quantiles in ([2], 0.5):
+        with pytest.raises(ValueError, match="quantiles must be a sequence of numbers between 0 and 1, got"):
+            margin_statistics(LinearSVC(random_state=0).fit(X, y), X, y, quantiles=quantiles)
+    with pytest.raises(ValueError, match="two classes at least, got 1"):
+        margins_from_scores([[0.0], [1.0]], [0, 0], [0])
+    with pytest.raises(ValueError, match=r"must be different, got \[0, 0, 2\]"):
+        margins_from_scores([[0.0, 1.0, 2.0]], [0], [0, 0, 2])
     with pytest.raises(ValueError, match="NaN"):
         margins(LinearSVC(random_state=0).fit(X, y), np.full((1, 4), np.nan), [0])

@@ -30,9 +30,10 @@ def class_scores(estimator: Any, X: Any) -> np.ndarray:
     if not hasattr(estimator, "decision_function"):
         raise TypeError(f"{name} has no decision_function: margins need scores, not only predictions.")
     check_is_fitted(estimator)
-    if getattr(final_estimator(estimator), "decision_function_shape", None) == "ovo":
+    k = len(estimator.classes_)
+    if k > 2 and getattr(final_estimator(estimator), "decision_function_shape", None) == "ovo":
         raise ValueError(f"{name} gives one score for each pair of classes; set decision_function_shape='ovr'.")
-    return score_columns(estimator.decision_function(X), len(estimator.classes_))
+    return score_columns(estimator.decision_function(X), k)
 
 
 def final_estimator(estimator: Any) -> Any:
@@ -48,6 +49,8 @@ def final_estimator(estimator: Any) -> Any:
 
 def score_columns(scores: Any, n_classes: int) -> np.ndarray:
     """Scores as float columns, one a class; see `class_scores`."""
+    if n_classes < 2:
+        raise ValueError(f"A margin is between two classes at least, got {n_classes}.")
     scores = np.asarray(scores)
     scores = scores.astype(np.result_type(scores.dtype, np.float32), copy=False)
     if n_classes == 2 and (scores.ndim == 1 or scores.shape[1] == 1):
@@ -62,6 +65,8 @@ def label_codes(y: Any, classes: np.ndarray) -> np.ndarray:
     """Position of each label in ``classes``; a label that the classifier does not know is refused."""
     y = column_or_1d(y)
     position = {label: i for i, label in enumerate(classes.tolist())}
+    if len(position) < len(classes):
+        raise ValueError(f"The classes of the columns must be different, got {classes.tolist()[:10]}.")
     if y.dtype.kind == "O":  # looking up is faster than sorting objects
         labels, inverse = y.tolist(), np.arange(len(y))
     else:
@@ -221,8 +226,8 @@ def margin_statistics(
     >>> statistics.n_samples, sorted(statistics.per_class), statistics.per_class[0].error
     (150, [0, 1, 2], 0.0)
     """
-    if not all(0 <= q <= 1 for q in quantiles):
-        raise ValueError(f"quantiles must lie between 0 and 1, got {list(quantiles)}.")
+    if np.ndim(quantiles) != 1 or not all(0 <= q <= 1 for q in quantiles):
+        raise ValueError(f"quantiles must be a sequence of numbers between 0 and 1, got {quantiles!r}.")
     margin = margins(estimator, X, y, normalize=normalize)
     total = summarize(margin, quantiles)
     labels, inverse = np.unique(column_or_1d(y), return_inverse=True)
