@@ -56,6 +56,9 @@ def test_path_of_a_pipeline():
     for model, C in zip(margin_path(pipeline, X, Y, "crammersingersvc__C", [0.1, 1.0]), [0.1, 1.0], strict=True):
         alone = clone(pipeline).set_params(crammersingersvc__C=C).fit(X, Y)
         assert_allclose(model.decision_function(X), alone.decision_function(X), atol=1e-3)
+    for values in (1.0, "1"):
+        with pytest.raises(ValueError, match=f"values must be a sequence of values of 'C', got {values!r}"):
+            margin_path(CrammerSingerSVC(), X, Y, "C", values)
     with pytest.raises(ValueError, match="param_name='C' is not a parameter"):
         margin_path(pipeline, X, Y, "C", [1.0])
 

@@ -490,6 +490,12 @@ def test_default_grids():
         default_grid(StandardScaler())
 
 
+@pytest.mark.parametrize("estimator", [CrammerSingerSVC(), LSSVC(), make_pipeline(StandardScaler(), LSSVC())], ids=str)
+def test_labels_are_asked_for(estimator):
+    with pytest.raises(ValueError, match=r"MarginSearchCV requires y: (CrammerSingerSVC|LSSVC|Pipeline) learns from"):
+        MarginSearchCV(estimator).fit(X)
+
+
 def test_verbose_prints_a_line_for_each_chain(capsys):
     MarginSearchCV(LSSVC(), {"C": [1.0, 2.0]}, cv=2, verbose=1).fit(X, Y)
     assert capsys.readouterr().out.splitlines()[::2] == [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, ClassVar
@@ -109,6 +109,8 @@ def margin_path(
     >>> models[0].objective_ < models[1].objective_ < models[2].objective_
     True
     """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ValueError(f"values must be a sequence of values of {param_name!r}, got {values!r}.")
     return _Values(clone(estimator), param_name, list(values)).fit(X, y, sample_weight)
 
 

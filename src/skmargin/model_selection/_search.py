@@ -133,6 +133,8 @@ class MarginSearchCV(BaseSearchCV):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # an interrupted search does not mix with the one before
         scorers, refit_metric = self._get_scorers()
+        if y is None and is_classifier(self.estimator):
+            raise ValueError(f"{type(self).__name__} requires y: {type(self.estimator).__name__} learns from labels.")
         check_compressed(X)  # before the rows are divided
         X, y = indexable(X, y)
         params = _check_method_params(X, params=params)
