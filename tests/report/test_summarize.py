@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skmargin import CrammerSingerSVC, ODMClassifier, SemiSupervisedMarginSVC
-from skmargin.inspection import margins, pairwise_margins
+from skmargin.inspection import generalization_bound, margins, pairwise_margins
 from skmargin.report import (
     ModelResult,
     Results,
@@ -57,7 +57,9 @@ def test_summary_agrees_with_the_inspection_functions():
     assert (m.hardest[0].row, m.hardest[0].margin) == (1 + 2 * first, margin[first])
     assert m.hardest[0].values == [[n, v] for n, v in zip("abcd", X[1 + 2 * first].tolist(), strict=True)]
     assert m.ambiguous[0].margin == margin[np.argmin(np.abs(margin))]
-    assert len(m.bounds) == 6 and m.bounds[0]["total"] < m.bounds[2]["total"]
+    kinds = [(bound, version) for bound in ("mcodm", "lp") for version in ("sharp", "proof", "printed")]
+    for found, (bound, version) in zip(m.bounds, kinds, strict=True):
+        assert found["total"] == generalization_bound(model, X[::2], y[::2], bound=bound, version=version).total
     assert m.params["C"] == 1.0 and m.certificate["n_iter_"] == model[-1].n_iter_
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -136,13 +136,40 @@ def generalization_bound(
     >>> round(printed.complexity / sharp.complexity, 3)  # 16 against 2 sqrt(2)
     5.657
     """
+    return bound_of(measure(estimator, X, y), delta, bound, version, theta, p, rho, radius)
+
+
+class Measured(NamedTuple):
+    """What all bounds of a classifier are computed from."""
+
+    margin: np.ndarray
+    products: np.ndarray  # Gram matrix of the class vectors, with their intercepts
+    trace: float  # of the kernel matrix of the rows
+
+
+def measure(estimator: Any, X: Any, y: Any) -> Measured:
+    """Margins and sizes of a fitted classifier and its training samples."""
     margin = margins_from_scores(class_scores(estimator, X), y, estimator.classes_).astype(np.float64)
     final, rows = behind_transformers(estimator, X)
-    vectors = class_vectors(final)
-    k, n = len(vectors.gram), len(margin)
-    products, diagonal = vectors.gram, kernel_diagonal(final, rows)
+    vectors, trace = class_vectors(final), float(kernel_diagonal(final, rows).sum())
     if vectors.intercept.any():
-        products, diagonal = products + np.outer(vectors.intercept, vectors.intercept), diagonal + 1
+        return Measured(margin, vectors.gram + np.outer(vectors.intercept, vectors.intercept), trace + len(margin))
+    return Measured(margin, vectors.gram, trace)
+
+
+def bound_of(
+    measured: Measured,
+    delta: float = 0.05,
+    bound: Bound = "mcodm",
+    version: Version = "sharp",
+    theta: float = 0.2,
+    p: float = 2.0,
+    rho: float = 1.0,
+    radius: float | None = None,
+) -> GeneralizationBound:
+    """As `generalization_bound`."""
+    margin, products, trace = measured
+    k, n = len(products), len(margin)
     if bound == "mcodm":
         p, lipschitz, loss = 2.0, 2 / (1 - theta), np.clip(1 - margin / (1 - theta), 0, 1) ** 2
     else:
@@ -155,7 +182,7 @@ def generalization_bound(
     psi = np.sqrt(k) * (4 if version == "printed" else 1) if bound == "mcodm" else size_factor(k, p, version)
     return GeneralizationBound(
         empirical=float(loss.mean()),
-        complexity=float(comparisons * lipschitz * np.sqrt(np.pi) / n * psi * ball * np.sqrt(diagonal.sum())),
+        complexity=float(comparisons * lipschitz * np.sqrt(np.pi) / n * psi * ball * np.sqrt(trace)),
         confidence=float(3 * np.sqrt(np.log(2 / share) / (2 * n))),
         norm=norm,
         radius=float(ball),

@@ -14,11 +14,11 @@ from sklearn.utils.validation import _get_feature_names, _num_features, _num_sam
 
 from ..inspection import (
     class_scores,
-    generalization_bound,
     margins_from_scores,
     pairwise_margins,
     pairwise_score_gaps,
 )
+from ..inspection._bounds import Bound, bound_of, measure
 from ..inspection._margins import final_estimator, label_codes, summarize
 from ._results import DatasetSummary, HardSample, MarginHistogram, ModelResult
 
@@ -27,6 +27,10 @@ MAX_CURVES = 40  # classes with margins of their own
 MAX_MATRIX = 40  # classes in the confusion matrix and in the map
 N_SAMPLES = 12
 MAX_VALUES = 8
+BOUNDS: dict[Bound, str] = {
+    "mcodm": "Zhang & Zhou 2017, Theorem 1",
+    "lp": "Lei et al. 2015, Corollary 8 (p = 2)",
+}
 _PIXEL = re.compile(r"pixel_\d+_\d+\Z")
 
 
@@ -95,6 +99,7 @@ def summarize_model(
     result : ModelResult
         Scores of folds and times, which a fitted model does not know, are for the caller to set.
     """
+    X_test = X_test.tocsr() if sparse.issparse(X_test) else X_test  # single rows of it are shown
     predicted, y_test = estimator.predict(X_test), column_or_1d(y_test)
     classes, final = estimator.classes_, final_estimator(estimator)
     code, guess = label_codes(y_test, classes), label_codes(predicted, classes)
@@ -257,7 +262,7 @@ def _histogram(parts: dict[str, tuple[np.ndarray, np.ndarray]], place: np.ndarra
 
 
 def _sample(i: int, rows: Any, X: Any, y: Any, predicted: Any, margin: Any, dataset: DatasetSummary) -> HardSample:
-    row = _safe_indexing(X.tocsr() if sparse.issparse(X) else X, [int(i)])
+    row = _safe_indexing(X, [int(i)])
     row = np.asarray(row.toarray() if sparse.issparse(row) else row).ravel()
     sample = HardSample(int(rows[i]), str(y[i]), str(predicted[i]), float(margin[i]))
     if dataset.image_shape is not None:
@@ -275,13 +280,14 @@ def _sample(i: int, rows: Any, X: Any, y: Any, predicted: Any, margin: Any, data
 
 
 def _bounds(estimator: Any, X: Any, y: Any) -> list[dict[str, Any]]:
+    try:
+        measured = measure(estimator, X, y)
+    except (TypeError, ValueError):  # no vector for each class: there is no bound to state
+        return []
     found = []
-    for bound, title in (("mcodm", "Zhang & Zhou 2017, Theorem 1"), ("lp", "Lei et al. 2015, Corollary 8 (p = 2)")):
+    for bound, title in BOUNDS.items():
         for version in ("sharp", "proof", "printed"):
-            try:
-                b = generalization_bound(estimator, X, y, bound=bound, version=version)
-            except (TypeError, ValueError):  # no vector for each class: there is no bound to state
-                return []
+            b = bound_of(measured, bound=bound, version=version)
             terms = {"empirical": b.empirical, "complexity": b.complexity, "confidence": b.confidence, "total": b.total}
             found.append({"bound": title, "version": version, **terms})
     return found
