@@ -59,8 +59,9 @@ def test_path_of_a_pipeline():
     for values in (1.0, "1"):
         with pytest.raises(ValueError, match=f"values must be a sequence of values of 'C', got {values!r}"):
             margin_path(CrammerSingerSVC(), X, Y, "C", values)
-    with pytest.raises(ValueError, match="param_name='C' is not a parameter"):
-        margin_path(pipeline, X, Y, "C", [1.0])
+    for name in ("C", 3):
+        with pytest.raises(ValueError, match=f"param_name={name!r} is not a parameter"):
+            margin_path(pipeline, X, Y, name, [1.0])
 
 
 @pytest.mark.parametrize(("C", "growth"), [(0.01, 4.0), (10.0, 4.0), (10.0, 0.5)])

@@ -430,6 +430,21 @@ def test_racing_keeps_the_winner_and_drops_the_hopeless():
         MarginSearchCV(LSSVC(), {"C": [1.0]}, racing=True, refit=lambda results: 0).fit(X, Y)
 
 
+def test_racing_by_one_of_the_scores_of_a_function():
+    def several(model, rows, labels):
+        return {"right": model.score(rows, labels), "wrong": 1 - model.score(rows, labels)}
+
+    grid = {"gamma": [1.0, 1e5]}
+    by_name = MarginSearchCV(LSSVC(), grid, racing=True).fit(X, Y)
+    search = MarginSearchCV(LSSVC(), grid, racing=True, scoring=several, refit="right").fit(X, Y)
+    assert_array_equal(search.cv_results_["mean_test_right"], by_name.cv_results_["mean_test_score"])
+    assert np.isnan(search.cv_results_["mean_test_wrong"]).any() and search.best_params_ == by_name.best_params_
+    with pytest.raises(ValueError, match="racing=True needs one metric"):
+        clone(search).set_params(refit=False).fit(X, Y)
+    with pytest.raises(ValueError, match="refit must be set to a scorer key"):
+        clone(search).set_params(refit="neither").fit(X, Y)
+
+
 @pytest.mark.parametrize("estimator", [LSSVC(), make_pipeline(StandardScaler(), LSSVC())], ids=["alone", "pipeline"])
 @pytest.mark.parametrize("n_splits", [4, 12])
 def test_masks_are_folds_as_well_as_positions(estimator, n_splits):

@@ -127,7 +127,7 @@ class _Values(CallbackSupportMixin, BaseEstimator):
         """One fitted estimator for each value."""
         estimator, values = self.estimator, self.values
         prefix = prefix_of(estimator)
-        if not self.param_name.startswith(prefix) or self.param_name not in estimator.get_params():
+        if self.param_name not in estimator.get_params() or not self.param_name.startswith(prefix):
             raise ValueError(
                 f"param_name={self.param_name!r} is not a parameter of the "
                 f"{'last step of the pipeline' if prefix else type(estimator).__name__}; "

@@ -170,11 +170,8 @@ class MarginSearchCV(BaseSearchCV):
             raise
         results = self._results(evaluation, interrupted=False)
 
-        example = evaluation.example()
-        self.multimetric_ = isinstance(example, dict)
-        if callable(self.scoring) and self.multimetric_:
-            self._check_refit_for_multimetric(example)
-            refit_metric = self.refit
+        self.multimetric_ = isinstance(evaluation.example(), dict)
+        refit_metric = self._judge(evaluation, refit_metric)
         if self.refit or not self.multimetric_:
             self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
             if not callable(self.refit):
@@ -225,14 +222,23 @@ class MarginSearchCV(BaseSearchCV):
         if not self.racing:
             self._run_folds(evaluation, plan, range(len(folds)), n_threads)
             return
-        if callable(self.refit) or not isinstance(refit_metric, str):
-            raise ValueError("racing=True needs one metric to judge by: with several, set refit to its name.")
+        _check_one_metric(None if callable(self.refit) else refit_metric)
         train, test = folds[0].indices
         for number in range(len(folds)):
             self._run_folds(evaluation, plan, [number], n_threads)
-            out = hopeless(evaluation.score_table(refit_metric)[:, : number + 1], len(test) / len(train))
+            metric = self._judge(evaluation, refit_metric)
+            _check_one_metric(metric)
+            out = hopeless(evaluation.score_table(metric)[:, : number + 1], len(test) / len(train))
             left = [[c for c in chain.candidates if not out[c]] for chain in plan]
             plan = [chain._replace(candidates=some) for chain, some in zip(plan, left, strict=True) if some]
+
+    def _judge(self, evaluation: Evaluation, refit_metric: Any) -> Any:
+        """The metric that chooses; whether a function of the user's has several its first scores tell."""
+        example = evaluation.example()
+        if not (callable(self.scoring) and isinstance(example, dict)):
+            return refit_metric
+        self._check_refit_for_multimetric(example)
+        return self.refit
 
     def _run_folds(self, evaluation: Evaluation, plan: list[Chain], numbers: Any, n_threads: int) -> None:
         for number in numbers:
@@ -281,3 +287,8 @@ class MarginSearchCV(BaseSearchCV):
         search = root.subcontext(task_name="search", max_subtasks=n, sequential_subtasks=False)
         search.call_on_fit_task_begin(estimator=self)
         return [search.subcontext(task_name="candidate-split-evaluation", task_id=t) for t in range(n)]
+
+
+def _check_one_metric(metric: Any) -> None:
+    if not isinstance(metric, str):
+        raise ValueError("racing=True needs one metric to judge by: with several, set refit to its name.")
