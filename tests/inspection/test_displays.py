@@ -145,6 +145,12 @@ def test_refusals():
         MarginDistributionDisplay.from_estimator(MODEL, X, NAMES, kind="pie")
     with pytest.raises(ValueError, match="per_class=True needs y_true"):
         MarginDistributionDisplay(np.arange(3.0)).plot(per_class=True)
+    with pytest.raises(ValueError, match="a label for each of the 3 margins, got 2"):
+        MarginDistributionDisplay(np.arange(3.0), y_true=[0, 1]).plot(per_class=True)
+    with pytest.raises(ValueError, match="1d array"):
+        MarginDistributionDisplay(np.ones((2, 2))).plot()
+    with pytest.raises(ValueError, match=r"a row and a column for each class, got the shape \(2, 3\)"):
+        PairwiseMarginDisplay(np.ones((2, 3))).plot()
 
 
 def test_matplotlib_is_imported_only_to_draw():

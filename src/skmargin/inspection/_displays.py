@@ -134,7 +134,9 @@ class MarginDistributionDisplay:
             raise ValueError(f"kind must be 'cumulative' or 'histogram', got {kind!r}.")
         if per_class and self.y_true is None:
             raise ValueError("per_class=True needs y_true.")
-        margin = np.asarray(self.margins, dtype=np.float64)
+        margin = column_or_1d(self.margins, dtype=np.float64)
+        if self.y_true is not None and len(self.y_true) != len(margin):
+            raise ValueError(f"y_true must hold a label for each of the {len(margin)} margins, got {len(self.y_true)}.")
         if margin.size == 0:
             raise ValueError("There are no margins to draw.")
         if not np.isfinite(margin).all():
@@ -339,6 +341,8 @@ class PairwiseMarginDisplay:
         check_matplotlib_support(f"{type(self).__name__}.plot")
         values = np.asarray(self.pairwise, dtype=np.float64)
         k = len(values)
+        if values.shape != (k, k):
+            raise ValueError(f"pairwise must have a row and a column for each class, got the shape {values.shape}.")
         labels = range(k) if self.display_labels is None else list(self.display_labels)
         if len(labels) != k:
             raise ValueError(f"display_labels must hold one name for each of the {k} classes, got {len(labels)}.")
