@@ -8,6 +8,7 @@ from scipy import sparse, stats
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -181,6 +182,30 @@ def test_what_does_not_fit_together_is_told():
         summarize_model("m", model, X, y, DATA, X_train=X)
     with pytest.raises(ValueError, match="one name for each of the 4 features, got 1"):
         summarize_dataset("iris", X, y, ["a"])
+    for call in (
+        lambda: summarize_dataset("iris", X, y[:-1]),
+        lambda: summarize_model("m", model, X, y[:-1], DATA),
+    ):
+        with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[150, 149\]"):
+            call()
+
+
+def test_scores_and_names_as_other_libraries_give_them():
+    """Arrays of scores, NumPy's numbers, names that are numbers, pictures with missing pixels."""
+    scores = [np.array([0.5, 0.75], np.float32), np.array([0.75, 1.0])]
+    ranked = rank_models(
+        [ModelResult("a", fold_scores=scores[0], fit_time=np.float32(0.5)), ModelResult("b", {}, scores[1])]
+    )
+    results = Results("t", DATA, ranked)
+    assert [m.name for m in ranked] == ["b", "a"]
+    assert json.loads(json.dumps(results.to_dict()))["models"][1]["fold_scores"] == [0.5, 0.75]
+    assert '"fold_scores":[0.5,0.75]' in render_report(results)
+    assert summarize_dataset("iris", X, y, range(4)).feature_names == ["0", "1", "2", "3"]
+    rows = np.where(X > 7, np.nan, X)
+    model = make_pipeline(SimpleImputer(), LinearSVC(random_state=0)).fit(rows, y)
+    pictures = summarize_dataset("iris", rows, y, [f"pixel_0_{i}" for i in range(4)])
+    m = summarize_model("m", model, rows[rows[:, 0] != rows[:, 0]], y[rows[:, 0] != rows[:, 0]], pictures)
+    assert {sample.pixels[0] for sample in m.hardest} == {0}
 
 
 def test_samples_of_a_wide_frame_with_missing_values():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+import numpy as np
+
 
 @dataclass
 class DatasetSummary:
@@ -83,7 +85,7 @@ class Results:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries and lists, ready for JSON."""
-        return asdict(self)
+        return _plain(asdict(self))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Results:
@@ -97,3 +99,12 @@ class Results:
             models.append(ModelResult(**model))
         rest = {f.name: data[f.name] for f in fields(cls) if f.name in data}
         return cls(**{**rest, "dataset": DatasetSummary(**data["dataset"]), "models": models})
+
+
+def _plain(value: Any) -> Any:
+    """Lists and numbers of Python in place of NumPy's, which JSON does not know."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

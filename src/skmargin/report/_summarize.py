@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse, stats
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _get_feature_names, _num_features, _num_samples, column_or_1d
 
 from ..inspection import (
@@ -53,14 +53,15 @@ def summarize_dataset(name: str, X: Any, y: Any, feature_names: Sequence[str] | 
     -------
     summary : DatasetSummary
     """
+    check_consistent_length(X, y)
     classes, counts = np.unique(column_or_1d(y), return_counts=True)
     n, d = _num_samples(X), _num_features(X)
     feature_names = _get_feature_names(X) if feature_names is None else feature_names
-    if feature_names is not None and len(feature_names) != d:
-        raise ValueError(f"feature_names must hold one name for each of the {d} features, got {len(feature_names)}.")
-    side = round(np.sqrt(d))
-    pictures = feature_names is not None and side * side == d <= 1024 and all(map(_PIXEL.match, feature_names))
     names = None if feature_names is None else [str(name) for name in feature_names]
+    if names is not None and len(names) != d:
+        raise ValueError(f"feature_names must hold one name for each of the {d} features, got {len(names)}.")
+    side = round(np.sqrt(d))
+    pictures = names is not None and side * side == d <= 1024 and all(map(_PIXEL.match, names))
     return DatasetSummary(
         str(name), int(n), int(d), [str(c) for c in classes], counts.tolist(), names, [side, side] if pictures else None
     )
@@ -99,6 +100,7 @@ def summarize_model(
     result : ModelResult
         Scores of folds and times, which a fitted model does not know, are for the caller to set.
     """
+    check_consistent_length(X_test, y_test)
     X_test = X_test.tocsr() if sparse.issparse(X_test) else X_test  # single rows of it are shown
     predicted, y_test = estimator.predict(X_test), column_or_1d(y_test)
     classes, final = estimator.classes_, final_estimator(estimator)
@@ -169,7 +171,7 @@ def rank_models(models: Sequence[ModelResult], n_test: int | None = None) -> lis
     """
 
     def score(model: ModelResult) -> float:
-        value = np.mean(model.fold_scores) if model.fold_scores else model.test_score
+        value = np.mean(model.fold_scores) if len(model.fold_scores) else model.test_score
         return float(value) if value is not None and np.isfinite(value) else -np.inf
 
     ranked = sorted(models, key=score, reverse=True)
@@ -266,7 +268,7 @@ def _sample(i: int, rows: Any, X: Any, y: Any, predicted: Any, margin: Any, data
     row = np.asarray(row.toarray() if sparse.issparse(row) else row).ravel()
     sample = HardSample(int(rows[i]), str(y[i]), str(predicted[i]), float(margin[i]))
     if dataset.image_shape is not None:
-        row = row.astype(np.float64)
+        row = np.nan_to_num(row.astype(np.float64))  # a missing pixel is shown as 0
         low, high = float(row.min()), float(row.max())
         sample.pixels = np.round(99 * (row - low) / (high - low or 1.0)).astype(int).tolist()
         return sample
