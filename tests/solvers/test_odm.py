@@ -165,6 +165,36 @@ def test_newton_gear_of_a_kernel_has_the_objective_of_its_duals(intercept, mu):
     assert 0 <= inner.gap <= 1e-3 * inner.objective
 
 
+@pytest.mark.parametrize(("offset", "C"), [(1.0, 1e2), (1e2, 1e4), (1e3, 1e6), (1e5, 1e6)])
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_newton_gear_of_a_kernel_tells_what_rounding_leaves(offset, C, mu):
+    """Rows far from zero: coefficients cancel, and their scores are not those of centred rows any more."""
+    X, y = toy(60, 3, 3, seed=1)
+    X += offset
+    K = X @ X.T
+    machine = Machine(y, np.full(60, C / 60), 3, mu, 0.2, True)
+    inner = KernelInner(KernelRows(K, "precomputed", 1.0, 3, 0.0, np.float64, 100), machine, 0)
+    end = majorize_minimize(machine, inner, Effort(1e-7, 10_000, 20, 1, 0))
+    state = end.point.state
+    assert state.n_iter > 0
+    c, exact = coefficients(state.alpha, y).astype(np.longdouble), K.astype(np.longdouble)
+    F = exact @ c
+    value = 0.5 * np.vdot(c, F) + machine.loss(F + state.b)
+    assert abs(value - end.objective) <= 3 * max(end.gap, 1e-10) * end.objective
+    assert end.converged == (offset < 1e3)
+
+
+def test_a_bound_above_the_objective_is_no_certificate():
+    """Two numbers that rounding has changed places of are as wrong as they are apart."""
+    machine = Machine(np.array([0, 1], np.int32), np.ones(2), 2, 0.5, 0.1)
+    gear = Spoilt(np.array([[0.9, 0.0], [0.0, 0.9]]))
+    gear.objective, gear.gap = 1e-3, 0.0
+    end = majorize_minimize(machine, gear, Effort(1e-3, 100, 5, 1, 0))
+    assert end.objective < gear.objective
+    assert not end.converged
+    assert end.gap > 1e-3
+
+
 class Spoilt:
     """A gear that ends at the scores it is given."""
 

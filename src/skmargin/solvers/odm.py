@@ -186,8 +186,12 @@ class MajorizeMinimize:
                 if gear is None:
                     break
                 self.inner = gear
-        self.gap = relative_gap(Q, Q - self.bound)
+        self.gap = self._to_bound(Q)
         return best, reached
+
+    def _to_bound(self, objective: float) -> float:
+        """The relative gap to the bound; a bound above the objective tells how large its rounding is."""
+        return relative_gap(objective, abs(objective - self.bound))
 
     def _accept(self, place: Place) -> None:
         self.objectives.append(place.objective)
@@ -210,7 +214,7 @@ class MajorizeMinimize:
                 continue
             assert self.place is not None
             place, reached = self._solve(mu, self.place.closest, floor, RHO / (1 - RHO), T, self.place)
-            self.excess = relative_gap(T, T - self.bound)
+            self.excess = self._to_bound(T)
             tell_gap(self.excess, tol)
             if place is not self.place:
                 self._accept(place)
@@ -226,7 +230,7 @@ class MajorizeMinimize:
         zero = self.machine.zero_loss
         if zero < self.place.objective < np.inf:
             self.place, self.objectives[-1] = replace(self.place, objective=zero, point=self.inner.zero()), zero
-            self.gap = self.excess = relative_gap(zero, zero - self.bound)
+            self.gap = self.excess = self._to_bound(zero)
         n_iter, converged = self.inner.n_iter, bool(self.excess <= tol)
         stuck = not (converged or self.out_of_steps or n_iter >= self.max_iter)
         return Descent(self.place.point, np.array(self.objectives), self.gap, self.excess, n_iter, converged, stuck)

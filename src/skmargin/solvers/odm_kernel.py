@@ -3,6 +3,10 @@
 `KernelInner`   block ascent on a growing working set (kernel_blocks.py)
 `FactorInner`   the linear machine on the rows of a factor R of the kernel matrix, K = R R', by Newton steps: few rows
                 or a kernel matrix of low rank, where block ascent crawls
+
+Newton steps see centred rows of R, whose scores keep digits that those of the published coefficients, K c + b, lose
+where K is large and c nearly cancels.  So their gap only steers; objective and gap told are those of K c + b, and what
+its rounding may hide is part of the gap.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from skmargin._core import _ext
 from skmargin.kernels._rows import KernelRows
 
 from .dual_blocks import relative_gap
@@ -22,6 +27,7 @@ from .odm import Descent, Effort, Machine, best_of
 from .odm_linear import NEWTON_PARAMETERS, LinearPoint, NewtonInner
 
 PATIENCE = 300  # passes over working sets after which a small kernel matrix is factored
+CARE = 1.0, 1e-2, 1e-4  # of Newton steps, until what is published reaches the gap as well
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,7 @@ class KernelInner:
             self._set(replace(start.state, b=machine.intercepts(start.state.b)))
 
     def _set(self, state: KernelState) -> None:
-        machine = self.machine
-        assert state.scores is not None
-        self.state, self.scores = state, (state.scores.T + state.b).astype(np.float64)
-        self.half_norm = 0.5 * float(np.vdot(coefficients(state.alpha, machine.y), state.scores.T))
+        self.state, (self.scores, self.half_norm) = state, scores_and_half_norm(state, self.machine.y)
 
     def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
         """See `Inner`."""
@@ -82,7 +85,7 @@ class KernelInner:
         if R is None or R.shape[1] * self.machine.n_classes > NEWTON_PARAMETERS:
             return self
         assert self.state is not None
-        gear = FactorInner(R, self.machine, self.seed, self.state)
+        gear = FactorInner(self.rows, R, self.machine, self.seed, self.state)
         gear.n_iter = self.n_iter
         return gear
 
@@ -101,25 +104,64 @@ class FactorInner(NewtonInner):
 
     of_duals = True
 
-    def __init__(self, R: np.ndarray, machine: Machine, seed: int, start: KernelState) -> None:
+    def __init__(self, rows: KernelRows, R: np.ndarray, machine: Machine, seed: int, start: KernelState) -> None:
         duals = sparse.csr_array(start.alpha)
         arrays = duals.indptr.astype(np.int64), duals.indices.astype(np.int32), duals.data
         W = coefficients(start.alpha, machine.y).T @ R
         super().__init__(R, machine, seed, LinearPoint(W, start.b, arrays, start.b, machine.y, machine.cap))
+        self.rows, self.state = rows, start
+
+    def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
+        """See `Inner`."""
+        for care in CARE:
+            more = super().solve(mu, rivals, care * tol, care * share, reference, max_iter)
+            self._publish(mu, rivals)
+            reached = self.gap <= max(tol * self.objective, share * (reference - self.objective))
+            if reached or not more or self.n_iter >= max_iter:
+                return reached
+        return False
+
+    def _publish(self, mu: float, rivals: np.ndarray) -> None:
+        """Objective, gap and scores of the coefficients, from the kernel matrix itself."""
+        rows, machine = self.rows, self.machine
+        assert self.duals is not None
+        first, rival, numbers = self.duals
+        alpha = sparse.csr_array((numbers, rival, first), shape=self.scores.shape).toarray()
+        c = coefficients(alpha, machine.y)
+        support = np.flatnonzero(c.any(axis=1))
+        F = np.zeros(alpha.shape[::-1])
+        rows.keep(support)
+        rows.add(F, support, c[support])
+        # The rounding of sum c moves all scores alike where rows lie far from zero: b takes that back.
+        b = (self.scores.T - F).mean(axis=1) if machine.fit_intercept else self.b
+        loss, none = ("band", 1, float(mu), float(machine.theta), rivals), np.zeros(0)
+        g, free = np.empty(rows.n), np.empty(rows.n, dtype=np.uint8)
+        gap, value, _, _ = _ext.kernel_gaps(F, alpha, machine.y, machine.cap, b, g, free, none, none, loss)
+        self.state = KernelState(alpha, b, scores=F)
+        self.scores, self.half_norm = scores_and_half_norm(self.state, machine.y)
+        before, self.objective = self.objective, value + self.half_norm
+        # The same number, computed twice: by how much it differs is rounding, which may hide as much of the gap.
+        self.gap = gap + abs(self.objective - before)
+        gap = relative_gap(self.objective, self.gap)
+        self.state = replace(self.state, objective=self.objective, gap=gap, n_iter=self.n_iter)
 
     def point(self) -> KernelPoint:  # type: ignore[override]
         """Where the last solve ended."""
-        assert self.duals is not None
-        first, rival, alpha = self.duals
-        state = KernelState(
-            sparse.csr_array((alpha, rival, first), shape=self.scores.shape).toarray(), self.b, self.objective,
-            relative_gap(self.objective, self.gap), self.n_iter, (self.scores - self.b).T,
-        )  # fmt: skip
-        return KernelPoint(state, self.machine.y, self.machine.cap)
+        return KernelPoint(self.state, self.machine.y, self.machine.cap)
 
     def zero(self) -> KernelPoint:  # type: ignore[override]
         """See `Inner`."""
         return kernel_zero(self.machine)
+
+
+def scores_and_half_norm(state: KernelState, y: np.ndarray) -> tuple[np.ndarray, float]:
+    """Scores (n, k) with the intercepts, and half the squared norm of the class vectors.
+
+    Where K c and b nearly cancel, c'K c = c'(K c + b) - (sum c)'b keeps the digits; sum c is all rounding there.
+    """
+    assert state.scores is not None
+    scores, c = (state.scores.T + state.b).astype(np.float64), coefficients(state.alpha, y)
+    return scores, 0.5 * float(np.vdot(c, scores) - c.sum(axis=0, dtype=np.longdouble) @ state.b)
 
 
 def kernel_zero(machine: Machine) -> KernelPoint:
