@@ -153,6 +153,7 @@ def test_newton_gear_of_a_kernel_has_the_objective_of_its_duals(intercept, mu):
     machine = Machine(y, np.full(30, 1e5), 4, mu, 0.9, intercept)
     inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, 0)
     assert not inner.solve(mu, rivals, 1e-3, 0, 0, 10)
+    assert inner.next_gear() is inner  # the factor is known now, but not what Newton steps on it cost
     inner = inner.next_gear()
     assert inner.solve(mu, rivals, 1e-3, 0, 0, 10_000)
     state = inner.point().state

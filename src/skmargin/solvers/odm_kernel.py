@@ -20,13 +20,14 @@ from scipy import sparse
 from skmargin._core import _ext
 from skmargin.kernels._rows import KernelRows
 
-from .dual_blocks import relative_gap
+from .dual_blocks import COLD_STEPS, all_but_reserve, newton_step, relative_gap
 from .kernel_blocks import KernelState, coefficients, solve_kernel
 from .kernel_factor import can_factor, factor
 from .odm import Descent, Effort, Machine, best_of
 from .odm_linear import NEWTON_PARAMETERS, LinearPoint, NewtonInner
+from .primal_factor import pivoted
 
-PATIENCE = 300  # passes over working sets after which a small kernel matrix is factored
+PATIENCE = 100  # block steps for each row after which a small kernel matrix is factored
 CARE = 1.0, 1e-2, 1e-4  # of Newton steps, until what is published reaches the gap as well
 
 
@@ -44,7 +45,8 @@ class KernelInner:
 
     def __init__(self, rows: KernelRows, machine: Machine, seed: int, start: KernelPoint | None = None) -> None:
         self.rows, self.machine, self.seed, self.n_iter = rows, machine, seed, 0
-        self.patience = PATIENCE if can_factor(rows) else None
+        self.budget = PATIENCE * rows.n if can_factor(rows) else np.inf  # block steps left before the next gear
+        self.R: np.ndarray | None = None
         self.state: KernelState | None = None
         self.ratio: Any = 1.0  # by which the weights have grown since
         if start is not None:
@@ -64,28 +66,32 @@ class KernelInner:
                 alpha[np.arange(len(rivals)), rivals] += np.minimum(0, old).sum(axis=1)
                 moved = np.flatnonzero((alpha != old).any(axis=1))
             state, self.ratio = replace(state, alpha=alpha), 1.0
-        last = max_iter if self.patience is None else min(max_iter, self.patience)
+        last = max_iter if self.budget == np.inf else all_but_reserve(max_iter)
         state = solve_kernel(
             self.rows, machine.y, machine.cap, machine.n_classes, "band", mu=mu, theta=machine.theta, rivals=rivals,
             fit_intercept=machine.fit_intercept, tol=tol, share=share, reference=reference,
             max_iter=max(1, last - self.n_iter), random_state=self.seed + self.n_iter, state=state,
-            spoilt=moved,
+            spoilt=moved, max_updates=self.budget,
         )  # fmt: skip
         self.n_iter += state.n_iter
+        self.budget -= state.n_updates
         self.objective, self.gap = state.objective, state.gap * state.objective
         self._set(state)
         return self.gap <= max(tol * self.objective, share * (reference - self.objective))
 
     def next_gear(self) -> KernelInner | FactorInner | None:
-        """Newton steps if the factor is small enough for them; if not, block ascent goes on without a limit."""
-        if self.patience is None:
+        """Block ascent again, for as long as Newton steps on the factor would take, and then these.
+
+        There is nothing after block ascent if there is no factor, or none that is small enough for them.
+        """
+        if self.budget == np.inf:
             return None
-        self.patience = None
-        R = factor(self.rows)
-        if R is None or R.shape[1] * self.machine.n_classes > NEWTON_PARAMETERS:
+        if self.R is None:
+            self.R = small_factor(self.rows, self.machine.n_classes)
+            self.budget = np.inf if self.R is None else newton_updates(self.R, self.machine.n_classes)
             return self
         assert self.state is not None
-        gear = FactorInner(self.rows, R, self.machine, self.seed, self.state)
+        gear = FactorInner(self.rows, self.R, self.machine, self.seed, self.state)
         gear.n_iter = self.n_iter
         return gear
 
@@ -152,6 +158,23 @@ class FactorInner(NewtonInner):
     def zero(self) -> KernelPoint:  # type: ignore[override]
         """See `Inner`."""
         return kernel_zero(self.machine)
+
+
+def small_factor(rows: KernelRows, k: int) -> np.ndarray | None:
+    """A factor of the kernel matrix, if there is one that is small enough for Newton steps."""
+    most = NEWTON_PARAMETERS // k
+    some = np.linspace(0, rows.n - 1, min(rows.n, 2 * most)).astype(np.intp)
+    part = rows.square(some)[:, : len(some)].astype(np.float64)  # has not more than the rank of all, and costs less
+    if pivoted(part, rows.dtype)[0].shape[1] > most:
+        return None
+    R = factor(rows)
+    return None if R is None or R.shape[1] > most else R
+
+
+def newton_updates(R: np.ndarray, k: int) -> float:
+    """Block steps, each of which changes n scores of k classes, that cost as much as Newton steps on these rows."""
+    n, r = R.shape
+    return COLD_STEPS * newton_step(n, r, k) / (2 * n * k)
 
 
 def scores_and_half_norm(state: KernelState, y: np.ndarray) -> tuple[np.ndarray, float]:
