@@ -3,12 +3,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skmargin import LSSVC
+from skmargin import LSSVC, LDMClassifier
+from skmargin.model_selection import margin_path
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 TWO = SPECIES > 0
@@ -45,6 +47,43 @@ def test_kernel_machine_solves_its_linear_system():
     assert_allclose(model.dual_coef_.sum(), 0, atol=1e-9)
     a = model.dual_coef_[0]
     assert_allclose(model.objective_, 0.5 * a @ K @ a + 5 * ((SIGN - model.decision_function(X)) ** 2).sum())
+
+
+def quadratic(X):
+    """Features of the kernel (x'z + 1)^2."""
+    i, j = np.triu_indices(X.shape[1], 1)
+    return np.hstack([np.ones((len(X), 1)), np.sqrt(2) * X, X**2, np.sqrt(2) * X[:, i] * X[:, j]])
+
+
+@pytest.mark.parametrize("C", [1e8, 1e12, 1e16])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_coefficients_of_a_kernel_of_low_rank_do_not_cancel(C, intercept):
+    """Along vectors of which the kernel knows nothing they would be C times the residual: 1e4 times the scores."""
+    rng = np.random.default_rng(0)
+    rows, others = rng.normal(size=(60, 4)), rng.normal(size=(30, 4))
+    y = np.where(rows[:, 0] + 0.8 * rng.normal(size=60) > 0, 1.0, -1.0)
+    weight = rng.integers(1, 4, 60).astype(float)
+    Phi = quadratic(rows)
+    A = np.hstack([Phi, np.full((60, 1), float(intercept))])
+    stacked = np.vstack([np.sqrt(weight)[:, None] * A, np.eye(15, 16) / np.sqrt(C)])
+    w = np.linalg.lstsq(stacked, np.append(np.sqrt(weight) * y, np.zeros(15)), rcond=1e-14)[0]
+    truth = quadratic(others) @ w[:-1] + w[-1] * intercept
+    kernel = {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": 1.0, "fit_intercept": intercept}
+    model = LSSVC(C=C, **kernel).fit(rows, y, sample_weight=weight)
+    assert_allclose(model.decision_function(others), truth, atol=1e-5)
+    path = margin_path(LSSVC(**kernel), rows, y, "C", [1.0, C], sample_weight=weight)
+    assert_allclose(path[1].decision_function(others), truth, atol=1e-5)
+    if not intercept:
+        ldm = LDMClassifier(C=C, lambda1=0, lambda2=0, loss="least_squares", **kernel)
+        ldm.fit(rows, y, sample_weight=weight)
+        assert_allclose(ldm.decision_function(others), truth, atol=1e-5)
+
+
+def test_coefficients_that_must_cancel_are_told():
+    labels = np.random.default_rng(0).permutation(SIGN)
+    LSSVC(C=1e6, gamma=1e-4).fit(X, labels)
+    with pytest.warns(ConvergenceWarning, match="cancel"):
+        LSSVC(C=1e14, gamma=1e-4).fit(X, labels)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])

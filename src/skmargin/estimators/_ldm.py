@@ -240,6 +240,8 @@ class LDMClassifier(PairwiseMachines):
             self._warn_not_converged(gap)
         elif self.loss != "hinge" and gap > 0:  # what was reached instead of the tolerance
             self._warn_not_converged(gap, "relative gradient")
+        if self.loss != "hinge":
+            self._warn_of_cancelling(prepared, [one.coef for one in fitted])
         return self
 
     def _problem(self, prepared: Prepared, duel: Duel, y: np.ndarray) -> LDMProblem:

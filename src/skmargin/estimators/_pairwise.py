@@ -14,13 +14,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..kernels.basis import METHODS as BASES
 from ..kernels.basis import basis_rows
-from ..kernels.gram import KERNELS, check_symmetric, gram, resolve_gamma, row_blocks
+from ..kernels.gram import KERNELS, check_symmetric, gram, gram_diagonal, resolve_gamma, row_blocks
+from ..solvers.linear_system import score_rounding
 from ..solvers.pairwise import METHODS, Duel, combine, duels, n_machines, over_threads
 from ..solvers.progress import counted, say
 from ..solvers.sources import Features, KernelBlocks, Source, products
-from ._base import COUNT, JOBS, MarginClassifier, Problem
+from ._base import COUNT, JOBS, MarginClassifier, Problem, warn_of_fit
 
 LARGEST_DIRECT = 6000  # rows of one two-class problem up to which all of them are basis points, factorised directly
+LOST_SCORES = 1e-4  # rounding of scores from which on a user is told
 
 
 class Basis(NamedTuple):
@@ -175,6 +177,18 @@ class PairwiseMachines(MarginClassifier):
         for (i, j), a in zip(combinations(range(k), 2), coef, strict=True):  # rows are sorted by class
             self.dual_coef_[j - 1, starts[i] : ends[i]] = a[: self.n_support_[i], 0]
             self.dual_coef_[i, starts[j] : ends[j]] = a[self.n_support_[i] :, 0]
+
+    def _warn_of_cancelling(self, prepared: Prepared, coef: list[np.ndarray]) -> None:
+        """Say that the scores of kernel machines with labels -1 and +1 are mostly rounding, where they are."""
+        if isinstance(prepared.source, Features):
+            return
+        square = gram_diagonal(prepared.problem.X, self.kernel, prepared.gamma, self.degree, self.coef0).max()
+        lost = max(float(score_rounding(a.T, square).max()) for a in coef)
+        if lost > LOST_SCORES:
+            warn_of_fit(
+                f"{type(self).__name__} has coefficients that cancel: its scores are wrong by about {lost:.0e}. "
+                "Decrease C, or make the kernel narrower."
+            )
 
     def _gram(self, X: Any, Z: Any, gamma: float) -> np.ndarray:
         return gram(X, Z, self.kernel, gamma, self.degree, self.coef0, dtype=np.float64)

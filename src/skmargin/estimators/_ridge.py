@@ -96,6 +96,8 @@ class RidgeMachines(PairwiseMachines):
         self.n_iter_ = max(1, *(n_iter for _, n_iter, _ in found))
         solutions = [scale(s) if machine.normalised else s for s, _, _ in found]
         self._publish(prepared, [s.coef for s in solutions], [s.intercept for s in solutions])
+        if machine.penalty == "kernel":
+            self._warn_of_cancelling(prepared, [s.coef for s in solutions])
         reached = max(one_reached for _, _, one_reached in found)
         if reached > 0:
             self._warn_not_converged(reached, "relative gradient")

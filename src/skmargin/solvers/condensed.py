@@ -22,7 +22,7 @@ import numpy as np
 
 from skmargin._core import _ext
 
-from .linear_system import EIGENVALUE_DIGITS, Machine, Solution
+from .linear_system import EIGENVALUE_DIGITS, SCORE_DIGITS, Machine, Solution, score_rounding
 from .sources import Features
 from .weighted_rows import WeightedRows
 
@@ -30,7 +30,7 @@ from .weighted_rows import WeightedRows
 class Solutions(NamedTuple):
     """Solutions for several strengths: coefficients ``(strengths, m, N)`` and the other arrays of `Solution`.
 
-    ``solved`` is False where a strength is too small for the matrix: that is for the eigenvalues.
+    ``solved`` is False where a strength is too small for the matrix or coefficients cancel: eigenvalues are for that.
     """
 
     coef: np.ndarray
@@ -57,8 +57,11 @@ def solutions_kernel(
     squared = machine.penalty == "coefficients"
     x, rest = _vectors(root, Y, machine)
     form, shrink = ("squared", root[0] / raw[0]) if squared else ("shifted", 1.0)
+    square = float((K.diagonal() / weight).max())
     found = Solutions(*_ext.ridge_symmetric(K, x, rest, strengths, form, shrink, *_bias(machine)))
-    return found._replace(coef=found.coef * raw, solved=found.solved.astype(bool))
+    coef, solved = found.coef * raw, found.solved.astype(bool)
+    exact = (score_rounding(coef, square) <= SCORE_DIGITS).all(axis=1)
+    return found._replace(coef=coef, solved=solved if squared else solved & exact)
 
 
 def solutions_features(

@@ -40,6 +40,9 @@ from .lapack import cholesky, cholesky_solve, eigen
 
 EIGENVALUE_DIGITS = 1e-8  # smallest strength / largest eigenvalue for which eigenvalues of A'A keep 8 digits
 
+NO_EIGENVALUE = 4e-15  # of the largest: five times the rounding that was met, up to 2000 rows
+SCORE_DIGITS = 1e-6  # rounding that scores of kernel machines may have before eigenvalues are worth their time
+
 
 class Machine(NamedTuple):
     """Which of the least-squares machines: see the head of the file.
@@ -96,7 +99,10 @@ def spectrum_of_kernel(K: np.ndarray, weight: np.ndarray, machine: Machine) -> S
     w, Q = symmetric_eigen(K)
     if machine.penalty == "kernel":
         refuse_indefinite(w[0], w[-1], np.sqrt(np.finfo(K.dtype).eps))
-        return Spectrum(Q, np.maximum(w, 0), Q, np.ones_like(w), raw, root, True)
+        # Eigenvalues that are rounding are none: a small s would see them.  Along their eigenvectors coefficients are
+        # the residual over s and have no score: they would only cancel.
+        some = w > NO_EIGENVALUE * w[-1]
+        return Spectrum(Q, np.where(some, w, 0), Q, some.astype(w.dtype), raw, root, True)
     gain = w * (root[0] / raw[0])
     return Spectrum(Q, gain**2, Q, gain, raw, root, True)
 
@@ -254,6 +260,11 @@ def _held_out_block(U: np.ndarray, e: np.ndarray, complete: bool) -> np.ndarray:
     np.negative(G, out=G)
     G[np.diag_indices_from(G)] += 1
     return G
+
+
+def score_rounding(coef: np.ndarray, square: float) -> np.ndarray:
+    """Rounding of scores with these coefficients ``(..., n)``, where ``square`` is the largest K(x, x)."""
+    return np.finfo(np.float64).eps * square * np.linalg.norm(coef, axis=-1)
 
 
 def scale(solution: Solution) -> Solution:

@@ -3,7 +3,8 @@
 Direct.  ``coefficients`` or explicit features: the normal equations ``(Z'PZ + s diag(1.., beta)) (a, b) = Z'P y`` with
 Z = (Phi, 1), on the smaller side of Phi.  ``kernel``: ``(sqrt(p) K sqrt(p) + s I) u = y~ - q b``.  Their condition is
 largest eigenvalue / s, so strengths below `EIGENVALUE_DIGITS` times the largest eigenvalue go to the condensed form,
-and those that it cannot solve (kernels with negative eigenvalues) to the spectrum.
+and those that it cannot solve (kernels with negative eigenvalues) to the spectrum.  So do machines ``kernel`` whose
+coefficients cancel: u is the residual over s, of which only the part in the range of K gives scores.
 Iterative.  LSMR (Fong & Saunders 2011) on ``min ||A a + q b - y~||^2 + s ||(a, b)||^2``, products with A only; the free
 intercept is eliminated by projecting q out.  ``kernel``: conjugate gradients.
 """
@@ -20,9 +21,11 @@ from .condensed import solutions_features, solutions_kernel
 from .lapack import cholesky, cholesky_solve
 from .linear_system import (
     EIGENVALUE_DIGITS,
+    SCORE_DIGITS,
     Machine,
     RidgePath,
     Solution,
+    score_rounding,
     spectrum_of_features,
     spectrum_of_kernel,
 )
@@ -58,18 +61,22 @@ def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Mach
         K *= p[:, None]
         solution = _normal_equations(WeightedRows(K, None, p), Y, machine, s)
         return solution._replace(coef=root[:, None] * solution.coef)
-    if s < 1e-12 * largest:
-        return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
-    root = np.sqrt(weight)
-    K *= root
-    K *= root[:, None]
-    K[np.diag_indices_from(K)] += s
-    u, b, residual = _dual(K, root, Y, machine, s)
-    return Solution(root[:, None] * u, b, residual)
+    diagonal = K.diagonal().copy()
+    if s >= 1e-12 * largest:
+        root = np.sqrt(weight)
+        K *= root
+        K *= root[:, None]
+        K[np.diag_indices_from(K)] += s
+        u, b, residual = _dual(K, root, Y, machine, s)
+        solution = Solution(root[:, None] * u, b, residual)
+        if score_rounding(solution.coef.T, diagonal.max()).max() <= SCORE_DIGITS:
+            return solution
+        K = _restored(K, diagonal, weight)
+    return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
 
 
 def _restored(K: np.ndarray, diagonal: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The kernel matrix after `solutions_kernel`, which leaves what is left of the diagonal, times roots of weights."""
+    """The kernel matrix, times roots of weights, of which only what is left of the diagonal was left."""
     root = np.sqrt(weight)
     K = np.tril(K, -1)
     K /= root
