@@ -35,9 +35,8 @@ class MultiMarginSVC(DualMachine):
         Weight of the losses against the penalty.
     solver : {"dual", "svrg"}, default="dual"
         "dual" is exact and certified.  "svrg" is the stochastic gradient method with variance reduction of the paper,
-        for linear machines: it has no certificate (``dual_gap_`` is None), stops when an epoch gains less than ``tol``
-        at its smallest step, and publishes ``trajectory_``.  With a large C, or features that are not scaled, that may
-        be far above the optimum.
+        for linear machines, which publishes ``trajectory_``.  Its gap is certified too, but with a large C, or features
+        that are not scaled, it stops far above ``tol``, and says so.
     {parameters}
 
     Attributes
@@ -120,12 +119,6 @@ class MultiMarginSVC(DualMachine):
     def _forget(self) -> None:
         super()._forget()
         self.__dict__.pop("trajectory_", None)
-
-    def _warn_unless_converged(self, solution: Any) -> None:
-        if not isinstance(solution, SVRGState):
-            super()._warn_unless_converged(solution)
-        elif not solution.converged:
-            self._warn_not_converged(solution.last_gain, "relative gain of an epoch")
 
     def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> KernelState:
         if self.solver == "svrg":
