@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skmargin import (
+    LSSVC,
     M3SVC,
     CrammerSingerSVC,
     LDMClassifier,
@@ -52,6 +53,19 @@ def test_same_machine(machine, make):
     machine = clone(machine).set_params(**({"random_state": 0} if "random_state" in machine.get_params() else {}))
     one, other = machine.fit(X, y), numpy_numbers(machine).fit(X, y)
     np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+
+
+@pytest.mark.parametrize("machine", [*MACHINES, LSSVC(C=0.3), LDMClassifier(C=0.3, loss="least_squares")], ids=str)
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_short_numbers_are_the_numbers_they_are(machine, kind):
+    X, y = rows(n=60, d=5)
+    numbers = {name: kind(v) for name, v in machine.get_params().items() if type(v) is float and kind(v) > 0}
+    numbers["tol"] = kind(1e-3)
+    seed = {"random_state": 0} if "random_state" in machine.get_params() else {}
+    short = clone(machine).set_params(**numbers, **seed).fit(X, y)
+    long = clone(machine).set_params(**{name: float(v) for name, v in numbers.items()}, **seed).fit(X, y)
+    np.testing.assert_array_equal(short.decision_function(X), long.decision_function(X))
+    assert short.objective_ == long.objective_
 
 
 @pytest.mark.filterwarnings("ignore:LpNormSVC stopped")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._numbers import WITH_SQUARE
+from .._numbers import WITH_SQUARE, checked
 from ..kernels.gram import is_definite, rounding_of
 from ..solvers import ldm_dual
 from ..solvers.ldm_dual import LDMProblem, LDMState
@@ -141,9 +141,9 @@ class LDMClassifier(PairwiseMachines):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PairwiseMachines._parameter_constraints,
-        "C": [Interval(Real, 0.0, WITH_SQUARE, closed="right")],
-        "lambda1": [Interval(Real, 0.0, WITH_SQUARE, closed="both")],
-        "lambda2": [Interval(Real, 0.0, WITH_SQUARE, closed="both")],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "lambda1": [Interval(Real, 0.0, None, closed="left")],
+        "lambda2": [Interval(Real, 0.0, None, closed="left")],
         "loss": [StrOptions({"hinge", "least_squares"})],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
         "warm_start": ["boolean"],
@@ -209,6 +209,8 @@ class LDMClassifier(PairwiseMachines):
         -------
         self : LDMClassifier
         """
+        for name in ("C", "lambda1", "lambda2"):  # an interval would compare in the number type of the value
+            checked(name, getattr(self, name), most=WITH_SQUARE)
         prepared = self._prepare(X, y, sample_weight, "kernel")
         seed = seed_of(self.random_state)
         before = getattr(self, "_before", None) if self.warm_start else None

@@ -132,9 +132,9 @@ class ODMClassifier(DualMachine):
         return "band", 1
 
     def _machine(self, problem: Problem) -> Machine:
-        cap = self.C / (problem.weight.sum() * (1 - self.theta) ** 2) * problem.weight
-        mu = self.mu if self.mu >= 1e-12 else 0.0
-        return Machine(problem.y, cap, problem.n_classes, mu, self.theta, bool(self.fit_intercept))
+        mu, theta = float(self.mu), float(self.theta)
+        cap = float(self.C) / (problem.weight.sum() * (1 - theta) ** 2) * problem.weight
+        return Machine(problem.y, cap, problem.n_classes, mu if mu >= 1e-12 else 0.0, theta, bool(self.fit_intercept))
 
     def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> Any:
         machine, X = self._machine(problem), problem.X
