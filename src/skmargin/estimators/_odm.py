@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..solvers.kernel_blocks import coefficients
 from ..solvers.odm import Descent, Effort, Machine
 from ..solvers.odm_kernel import KernelPoint, solve_kernel_machine
 from ..solvers.odm_linear import LinearPoint, newton_pays, solve_linear, solve_newton
@@ -159,7 +158,7 @@ class ODMClassifier(DualMachine):
         elif self.solver in ("auto", "mm"):
             rows, tiny = self._kernel_rows(problem)
             end = solve_kernel_machine(rows, machine, effort, tiny, start if isinstance(start, KernelPoint) else None)
-            coef, b = coefficients(end.point.state.alpha, problem.y), end.point.state.b
+            coef, b = end.point.coef, end.point.state.b
         else:
             raise ValueError(
                 f"solver={self.solver!r} fits kernel='linear' only, got kernel={self.kernel!r}; use solver='mm'."

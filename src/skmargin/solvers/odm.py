@@ -186,6 +186,8 @@ class MajorizeMinimize:
                 if gear is None:
                     break
                 self.inner = gear
+        if reached:  # that of a gear which was given up may be all rounding
+            self.bound = self.inner.objective - self.inner.gap
         self.gap = self._to_bound(Q)
         return best, reached
 

@@ -4,9 +4,10 @@
 `FactorInner`   the linear machine on the rows of a factor R of the kernel matrix, K = R R', by Newton steps: few rows
                 or a kernel matrix of low rank, where block ascent crawls
 
-Newton steps see centred rows of R, whose scores keep digits that those of the published coefficients, K c + b, lose
-where K is large and c nearly cancels.  So their gap only steers; objective and gap told are those of K c + b, and what
-its rounding may hide is part of the gap.
+Newton steps see centred rows of R, and class vectors w that need not come from their duals.  What is published has
+coefficients c of the rows, f = K c + b: the duals, which are zero for many rows, where their gap is small enough; where
+they nearly cancel (large C, K of low rank or far from zero) those of least norm with R'c = w.  Objective and gap are
+computed from K c + b, and what its rounding may hide is part of the gap.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 from skmargin._core import _ext
 from skmargin.kernels._rows import KernelRows
 
-from .dual_blocks import COLD_STEPS, all_but_reserve, newton_step, relative_gap
+from .dual_blocks import COLD_STEPS, all_but_reserve, newton_step
 from .kernel_blocks import KernelState, coefficients, solve_kernel
 from .kernel_factor import can_factor, factor
 from .odm import Descent, Effort, Machine, best_of
@@ -28,16 +29,26 @@ from .odm_linear import NEWTON_PARAMETERS, LinearPoint, NewtonInner
 from .primal_factor import pivoted
 
 PATIENCE = 100  # block steps for each row after which a small kernel matrix is factored
-CARE = 1.0, 1e-2, 1e-4  # of Newton steps, until what is published reaches the gap as well
+DUAL_STEPS = 100  # Newton steps for duals that can be published
 
 
 @dataclass(frozen=True)
 class KernelPoint:
-    """Duals, intercepts and scores of the training rows, for the weights ``cap``."""
+    """Duals, intercepts and scores of the rows, for the weights ``cap``; coefficients that are not the duals."""
 
     state: KernelState
     y: np.ndarray
     cap: np.ndarray
+    own_coef: np.ndarray | None = None
+
+    @property
+    def coef(self) -> np.ndarray:
+        """Coefficients (n, k) of the rows."""
+        return coefficients(self.state.alpha, self.y) if self.own_coef is None else self.own_coef
+
+    def of(self, machine: Machine) -> KernelPoint:
+        """Without intercepts where the machine has none."""
+        return replace(self, state=replace(self.state, b=machine.intercepts(self.state.b)))
 
 
 class KernelInner:
@@ -51,10 +62,11 @@ class KernelInner:
         self.ratio: Any = 1.0  # by which the weights have grown since
         if start is not None:
             self.ratio = (machine.cap / start.cap)[:, None]
-            self._set(replace(start.state, b=machine.intercepts(start.state.b)))
+            self._set(start.of(machine))
 
-    def _set(self, state: KernelState) -> None:
-        self.state, (self.scores, self.half_norm) = state, scores_and_half_norm(state, self.machine.y)
+    def _set(self, place: KernelPoint) -> None:
+        self.state, self.place = place.state, place
+        self.scores, self.half_norm = scores_and_half_norm(place)
 
     def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
         """See `Inner`."""
@@ -76,7 +88,7 @@ class KernelInner:
         self.n_iter += state.n_iter
         self.budget -= state.n_updates
         self.objective, self.gap = state.objective, state.gap * state.objective
-        self._set(state)
+        self._set(KernelPoint(state, machine.y, machine.cap))
         return self.gap <= max(tol * self.objective, share * (reference - self.objective))
 
     def next_gear(self) -> KernelInner | FactorInner | None:
@@ -90,15 +102,13 @@ class KernelInner:
             self.R = small_factor(self.rows, self.machine.n_classes)
             self.budget = np.inf if self.R is None else newton_updates(self.R, self.machine.n_classes)
             return self
-        assert self.state is not None
-        gear = FactorInner(self.rows, self.R, self.machine, self.seed, self.state)
+        gear = FactorInner(self.rows, self.R, self.machine, self.seed, self.place)
         gear.n_iter = self.n_iter
         return gear
 
     def point(self) -> KernelPoint:
         """Where the last solve ended."""
-        assert self.state is not None
-        return KernelPoint(self.state, self.machine.y, self.machine.cap)
+        return self.place
 
     def zero(self) -> KernelPoint:
         """See `Inner`."""
@@ -106,54 +116,64 @@ class KernelInner:
 
 
 class FactorInner(NewtonInner):
-    """Newton steps on the rows of a factor; the class vectors are those of the duals: only these can be published."""
+    """Newton steps on the rows of a factor."""
 
-    of_duals = True
-
-    def __init__(self, rows: KernelRows, R: np.ndarray, machine: Machine, seed: int, start: KernelState) -> None:
-        duals = sparse.csr_array(start.alpha)
+    def __init__(self, rows: KernelRows, R: np.ndarray, machine: Machine, seed: int, start: KernelPoint) -> None:
+        duals, b = sparse.csr_array(start.state.alpha), start.state.b
         arrays = duals.indptr.astype(np.int64), duals.indices.astype(np.int32), duals.data
-        W = coefficients(start.alpha, machine.y).T @ R
-        super().__init__(R, machine, seed, LinearPoint(W, start.b, arrays, start.b, machine.y, machine.cap))
-        self.rows, self.state = rows, start
+        super().__init__(R, machine, seed, LinearPoint(start.coef.T @ R, b, arrays, b, start.y, start.cap))
+        self.rows, self.place = rows, start.of(machine)
+        self.scores, self.half_norm = scores_and_half_norm(self.place)
 
     def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
         """See `Inner`."""
-        for care in CARE:
-            more = super().solve(mu, rivals, care * tol, care * share, reference, max_iter)
-            self._publish(mu, rivals)
-            reached = self.gap <= max(tol * self.objective, share * (reference - self.objective))
-            if reached or not more or self.n_iter >= max_iter:
-                return reached
-        return False
 
-    def _publish(self, mu: float, rivals: np.ndarray) -> None:
-        """Objective, gap and scores of the coefficients, from the kernel matrix itself."""
+        def reached() -> bool:
+            return self.gap <= max(tol * self.objective, share * (reference - self.objective))
+
+        self.of_duals = False
+        super().solve(mu, rivals, tol, share, reference, max_iter)
+        W, scores, objective, bound = self.W, self.scores, self.objective, self.objective - self.gap
+        self.of_duals = True
+        super().solve(mu, rivals, tol, share, reference, min(max_iter, self.n_iter + DUAL_STEPS))
+        bound = max(bound, self.objective - self.gap)
+        self._publish(None, self.scores, mu, rivals, bound)
+        if not reached():
+            coef = linalg.lstsq(self.X.T, W.T, check_finite=False)[0]
+            before, self.objective = (self.place, self.scores, self.half_norm, self.objective, self.gap), objective
+            self._publish(coef, scores, mu, rivals, bound)
+            if self.gap > before[-1]:
+                self.place, self.scores, self.half_norm, self.objective, self.gap = before
+        return reached()
+
+    def _publish(
+        self, own_coef: np.ndarray | None, scores: np.ndarray, mu: float, rivals: np.ndarray, bound: float
+    ) -> None:
+        """Objective, gap and scores of coefficients, from the kernel matrix itself; ``scores`` from the factor."""
         rows, machine = self.rows, self.machine
         assert self.duals is not None
         first, rival, numbers = self.duals
-        alpha = sparse.csr_array((numbers, rival, first), shape=self.scores.shape).toarray()
-        c = coefficients(alpha, machine.y)
+        alpha = sparse.csr_array((numbers, rival, first), shape=scores.shape).toarray()
+        state = KernelState(alpha, self.b, n_iter=self.n_iter)
+        c = KernelPoint(state, machine.y, machine.cap, own_coef).coef
         support = np.flatnonzero(c.any(axis=1))
         F = np.zeros(alpha.shape[::-1])
         rows.keep(support)
         rows.add(F, support, c[support])
         # The rounding of sum c moves all scores alike where rows lie far from zero: b takes that back.
-        b = (self.scores.T - F).mean(axis=1) if machine.fit_intercept else self.b
+        b = (scores.T - F).mean(axis=1) if machine.fit_intercept else self.b
         loss, none = ("band", 1, float(mu), float(machine.theta), rivals), np.zeros(0)
         g, free = np.empty(rows.n), np.empty(rows.n, dtype=np.uint8)
-        gap, value, _, _ = _ext.kernel_gaps(F, alpha, machine.y, machine.cap, b, g, free, none, none, loss)
-        self.state = KernelState(alpha, b, scores=F)
-        self.scores, self.half_norm = scores_and_half_norm(self.state, machine.y)
+        _, value, _, _ = _ext.kernel_gaps(F, alpha, machine.y, machine.cap, b, g, free, none, none, loss)
+        self.place = KernelPoint(replace(state, b=b, scores=F), machine.y, machine.cap, own_coef)
+        self.scores, self.half_norm = scores_and_half_norm(self.place)
         before, self.objective = self.objective, value + self.half_norm
         # The same number, computed twice: by how much it differs is rounding, which may hide as much of the gap.
-        self.gap = gap + abs(self.objective - before)
-        gap = relative_gap(self.objective, self.gap)
-        self.state = replace(self.state, objective=self.objective, gap=gap, n_iter=self.n_iter)
+        self.gap = max(0.0, self.objective - bound) + abs(self.objective - before)
 
     def point(self) -> KernelPoint:  # type: ignore[override]
         """Where the last solve ended."""
-        return KernelPoint(self.state, self.machine.y, self.machine.cap)
+        return self.place
 
     def zero(self) -> KernelPoint:  # type: ignore[override]
         """See `Inner`."""
@@ -177,13 +197,14 @@ def newton_updates(R: np.ndarray, k: int) -> float:
     return COLD_STEPS * newton_step(n, r, k) / (2 * n * k)
 
 
-def scores_and_half_norm(state: KernelState, y: np.ndarray) -> tuple[np.ndarray, float]:
+def scores_and_half_norm(point: KernelPoint) -> tuple[np.ndarray, float]:
     """Scores (n, k) with the intercepts, and half the squared norm of the class vectors.
 
     Where K c and b nearly cancel, c'K c = c'(K c + b) - (sum c)'b keeps the digits; sum c is all rounding there.
     """
+    state, c = point.state, point.coef
     assert state.scores is not None
-    scores, c = (state.scores.T + state.b).astype(np.float64), coefficients(state.alpha, y)
+    scores = (state.scores.T + state.b).astype(np.float64)
     return scores, 0.5 * float(np.vdot(c, scores) - c.sum(axis=0, dtype=np.longdouble) @ state.b)
 
 
@@ -198,4 +219,12 @@ def solve_kernel_machine(
     rows: KernelRows, machine: Machine, effort: Effort, polish: bool = False, start: KernelPoint | None = None
 ) -> Descent:
     """The kernel machine; ``start`` belongs to the same rows and labels."""
-    return best_of(machine, effort, polish, start, lambda first: KernelInner(rows, machine, effort.seed, first))
+
+    def make(first: KernelPoint | None) -> KernelInner | FactorInner:
+        if first is not None and first.own_coef is not None:  # block ascent can do nothing with duals that cancel
+            R = small_factor(rows, machine.n_classes)
+            if R is not None:
+                return FactorInner(rows, R, machine, effort.seed, first)
+        return KernelInner(rows, machine, effort.seed, first)
+
+    return best_of(machine, effort, polish, start, make)
