@@ -368,3 +368,12 @@ def test_a_start_near_the_optimum_is_no_reason_to_believe_float32():
     penalty = 0.5 * (np.linalg.norm(clf.coef_, axis=1) ** clf.p).sum() ** (2 / clf.p)
     assert clf.objective_ == pytest.approx(penalty + clf.C * hinges.max(axis=1).sum(), rel=1e-12)
     assert clf.objective_ <= best * (1 + 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:LpNormSVC stopped")
+@pytest.mark.parametrize("p", [1.1, 1.5, 5.0])
+def test_features_near_the_end_of_double_precision(p):
+    rng = np.random.default_rng(0)
+    X, y = 1e100 * rng.normal(size=(50, 4)), np.arange(50) % 3
+    clf = LpNormSVC(p=p, random_state=0).fit(X, y)  # every other warning is an error
+    assert np.isfinite(clf.objective_)

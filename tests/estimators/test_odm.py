@@ -500,3 +500,12 @@ def test_numbers_of_numpy_as_parameters():
     numbers = {"C": np.float32(1), "mu": np.float64(0.5), "theta": np.float32(0.25), "tol": np.float64(1e-4)}
     for solver in ("mm", "newton", "lbfgs", "paper"):
         assert ODMClassifier(**numbers, solver=solver, max_iter=np.int64(5000)).fit(X, y).score(X, y) > 0.6
+
+
+@pytest.mark.filterwarnings("ignore:ODMClassifier did not reach")
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_features_near_the_end_of_double_precision(mu):
+    rng = np.random.default_rng(0)
+    X, y = 1e100 * rng.normal(size=(50, 4)), np.arange(50) % 3
+    clf = ODMClassifier(mu=mu, random_state=0).fit(X, y)  # every other warning is an error
+    assert np.isfinite(clf.objective_)

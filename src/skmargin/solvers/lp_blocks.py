@@ -265,7 +265,7 @@ def _solve(
         left = max_iter - passes
         if best["primal"] - bound <= tol * best["primal"] and not rough:  # what is left is nobody's wish
             left = min(left, POLISHING)
-        with blas_threads(1):
+        with blas_threads(1), np.errstate(over="ignore", invalid="ignore"):  # its certificate is what counts
             R = np.asarray(rows(), dtype=np.float64)
             point = solve_interior(R, y, cap, k, p, fit_intercept=intercept, tol=0.1 * needed, max_iter=left)
         passes += point.n_iter

@@ -78,7 +78,8 @@ class Machine:
         i = np.arange(len(F))
         margin = F[i, self.y].astype(np.float64) - F[i, self.rivals(F) if closest is None else closest]
         low, high = np.maximum(0, 1 - self.theta - margin), np.maximum(0, margin - 1 - self.theta)
-        return float(self.cap @ (low * low + self.mu * high * high))
+        with np.errstate(over="ignore"):  # infinite: another point is better
+            return float(self.cap @ (low * low + self.mu * high * high))
 
 
 @dataclass(frozen=True)
