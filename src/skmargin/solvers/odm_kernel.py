@@ -134,9 +134,10 @@ class FactorInner(NewtonInner):
         self.of_duals = False
         super().solve(mu, rivals, tol, share, reference, max_iter)
         W, scores, objective, bound = self.W, self.scores, self.objective, self.objective - self.gap
-        self.of_duals = True
-        super().solve(mu, rivals, tol, share, reference, min(max_iter, self.n_iter + DUAL_STEPS))
-        bound = max(bound, self.objective - self.gap)
+        if self.n_iter < max_iter:
+            self.of_duals = True
+            super().solve(mu, rivals, tol, share, reference, min(max_iter, self.n_iter + DUAL_STEPS))
+            bound = max(bound, self.objective - self.gap)
         self._publish(None, self.scores, mu, rivals, bound)
         if not reached():
             coef = linalg.lstsq(self.X.T, W.T, check_finite=False)[0]
