@@ -25,6 +25,7 @@ from skmargin._core import _ext
 from skmargin._core.threads import blas_threads, thread_count
 
 from .lent import form_of
+from .progress import say
 
 SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here its gap is that of float64 to one per cent
 SINGLE_FAR = 1e4  # square of the mean beside the spread of the rows, up to which float32 keeps what it says above
@@ -125,8 +126,8 @@ def solve_linear(
             relative_gap(out["primal"], out["gap"]), passes,
         )  # fmt: skip
         if verbose:
-            print(
-                f"[skmargin] {'sparse' if sparse.issparse(X) else 'dense'} rows, {np.dtype(dtype).name}: "
+            say(
+                f"{'sparse' if sparse.issparse(X) else 'dense'} rows, {np.dtype(dtype).name}: "
                 f"{passes} passes, objective {state.objective:.6g}, relative gap {state.gap:.1e}"
             )
         return state, out["work"]
@@ -274,7 +275,7 @@ def _newton(
         return blocks
     gap = relative_gap(out["objective"], out["gap"])
     if verbose:
-        print(f"[skmargin] Newton: {out['n_newton']} steps, objective {out['objective']:.6g}, relative gap {gap:.1e}")
+        say(f"Newton: {out['n_newton']} steps, objective {out['objective']:.6g}, relative gap {gap:.1e}")
     newton = DualState(
         out["W"], out["b"], out["indptr"], out["classes"], out["alpha"], out["b"] + out["W"] @ mean, blocks.cap,
         out["objective"], gap, blocks.n_iter + out["n_newton"],
