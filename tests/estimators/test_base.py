@@ -24,7 +24,7 @@ from skmargin import (
     SemiSupervisedMarginSVC,
     ULDMClassifier,
 )
-from skmargin.estimators._base import number, seed_of
+from skmargin.estimators._base import canonical_csr, number, seed_of
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64, "U3", float, object])
@@ -121,6 +121,27 @@ def test_sparse_rows_with_broken_indices_are_refused(container, kernel, name, pl
         clf.fit(container(np.eye(6)[np.arange(60) % 6]), y)
         with pytest.raises(ValueError, match=f"X is no valid CS. matrix: {name} must"):
             clf.predict(X)
+
+
+def test_rows_for_the_core_are_sorted_and_have_one_type_of_index():
+    X = sparse.csr_array((np.arange(1.0, 6), np.array([1, 0, 1, 1, 0]), np.array([0, 2, 4, 5])), shape=(3, 2))
+    rows = canonical_csr(X)
+    assert [rows.data.tolist(), rows.indices.tolist(), rows.indptr.tolist()] == [
+        [2, 1, 7, 5],
+        [0, 1, 1, 0],
+        [0, 2, 3, 4],
+    ]
+    assert X.data.tolist() == [1, 2, 3, 4, 5] and X.indices.tolist() == [1, 0, 1, 1, 0]  # the caller's
+    rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int64)
+    mixed = canonical_csr(rows)
+    assert mixed.indices.dtype == mixed.indptr.dtype and (mixed != rows).nnz == 0
+
+
+def test_balanced_weights_that_are_no_weights_are_refused():
+    X, y = load_iris(return_X_y=True)
+    weight = np.where(y == 0, 1e-119, 1e119)
+    with pytest.raises(ValueError, match="class_weight contains a number of size"):
+        CrammerSingerSVC(class_weight="balanced").fit(X, y, sample_weight=weight)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
+from scipy.optimize import linear_sum_assignment, linprog
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -19,7 +19,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import MultiMarginSVC, SemiSupervisedMarginSVC, WestonWatkinsSVC
-from skmargin.solvers.semi_supervised import balanced_labels, cheapest_labels, label_losses, likely_shares, whole_counts
+from skmargin.solvers import semi_supervised
+from skmargin.solvers.multi_margin import solve_multi_margin
+from skmargin.solvers.semi_supervised import (
+    balanced_labels,
+    cheapest_labels,
+    label_losses,
+    likely_shares,
+    solve_semi_supervised,
+    whole_counts,
+)
 
 
 @parametrize_with_checks(
@@ -224,6 +233,65 @@ def test_semi_supervised_objective_never_rises_in_a_stage(balance, C_unlabeled):
         assert (clf.transduction_[~shown] == clf.predict(X[~shown])).mean() > 0.99
 
 
+@pytest.mark.parametrize("C_unlabeled", ["auto", "even", 0.02])
+def test_semi_supervised_weights_are_repetitions(C_unlabeled):
+    X, y = load_iris(return_X_y=True)
+    partly, _ = hide(y, 0.2, 0)
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    clf = SemiSupervisedMarginSVC(C_unlabeled=C_unlabeled, balance=False, tol=1e-8, random_state=0)
+    weighted = clone(clf).fit(X, partly, sample_weight=times)
+    repeated = clone(clf).fit(np.repeat(X, times, axis=0), np.repeat(partly, times))
+    np.testing.assert_allclose(weighted.trajectory_, repeated.trajectory_, rtol=1e-6)
+    np.testing.assert_array_equal(np.repeat(weighted.transduction_, times), repeated.transduction_)
+
+
+def test_balance_is_of_weights():
+    X, y = load_iris(return_X_y=True)
+    partly, shown = hide(y, 0.2, 0)
+    heavy = np.where(y == 0, 9.0, 1.0) * np.random.default_rng(0).uniform(0.5, 1.5, len(y))
+    mass = heavy[~shown]
+    given = SemiSupervisedMarginSVC(balance=[1, 1, 1], random_state=0).fit(X, partly, sample_weight=heavy)
+    share = np.bincount(given.transduction_[~shown], mass, 3) / mass.sum()
+    assert np.abs(share - 1 / 3).max() <= max(0.01, mass.max() / mass.sum()) + 1e-9
+    heavy[~shown] = 1.0  # the shares are those of the labelled rows, whose weights say that two classes are rare
+    likely = SemiSupervisedMarginSVC(random_state=0).fit(X, partly, sample_weight=heavy)
+    least, _ = likely_shares(np.bincount(y[shown], heavy[shown]), float((~shown).sum()))
+    assert np.mean(likely.transduction_[~shown] == 0) >= least[0] - 1 / (~shown).sum() > 0.6
+
+
+@pytest.mark.parametrize(("stages", "rounds"), [((0.1,), 20), ((1.0,), 1), ((0.01, 0.1, 1.0), 2)])
+@pytest.mark.parametrize(("tol", "seed"), [(0.3, 0), (0.3, 1), (1e-3, 0)])
+def test_objective_and_gap_belong_to_the_labels_found(stages, rounds, tol, seed, monkeypatch):
+    """Also where the rounds end early, and where a rough machine is worse than the one before it."""
+    monkeypatch.setattr(semi_supervised, "STAGES", stages)
+    monkeypatch.setattr(semi_supervised, "ROUNDS", rounds)
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 120).astype(np.int32)
+    X = rng.normal(size=(3, 2))[y] + rng.normal(size=(120, 2))
+    partly = np.where(np.arange(120) < 12, y, -1).astype(np.int32)
+    found = solve_semi_supervised(X, partly, np.ones(120), 3, None, tol=tol)
+    cap = np.where(partly < 0, stages[-1], 1.0)
+    F = X @ found.machine.W.T + found.machine.b
+    penalty = 0.5 * (4 * np.square(found.machine.W).sum() + np.square(found.machine.b).sum())
+    value = penalty + cap @ label_losses(F)[np.arange(120), found.labels]
+    best = solve_multi_margin(X, found.labels.astype(np.int32), cap, 3, tol=1e-9).objective
+    assert found.machine.objective == pytest.approx(value, rel=1e-9)
+    assert found.machine.objective <= found.trajectory[-1, 1] * (1 + 1e-12)
+    assert found.machine.objective * (1 - found.machine.gap) <= best * (1 + 1e-9) and found.machine.gap <= tol
+
+
+def test_rounds_that_gave_the_labels():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 150)
+    X = 2 * rng.normal(size=(3, 2))[y] + rng.normal(size=(150, 2))
+    shown = np.arange(150) < 6
+    clf = SemiSupervisedMarginSVC(C_unlabeled=1.0, balance=False, random_state=0).fit(X, np.where(shown, y, -1))
+    first = MultiMarginSVC(random_state=0).fit(X[shown], y[shown]).predict(X)
+    changed = (clf.transduction_ != first) & ~shown
+    assert changed.any() and (clf.labeled_iter_[changed] > 1).all()
+    assert (clf.labeled_iter_[~shown] == 1).any() and (clf.labeled_iter_[shown] == 0).all()
+
+
 def test_unlabelled_rows_help_where_the_classes_are_clouds():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 200)
@@ -329,6 +397,54 @@ def test_losses_that_differ_by_rounding_have_cheapest_labels(seed):
     seats = np.repeat(np.arange(5), counts)
     best = losses[:, seats][linear_sum_assignment(losses[:, seats])].sum()
     assert losses[np.arange(40), found].sum() == pytest.approx(best)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_cheapest_labels_are_the_optimum_of_a_linear_program(seed):
+    """A transport problem has corners in whole numbers; paths that undo earlier moves have steps of negative cost."""
+    rng = np.random.default_rng(seed)
+    n, k = 30, 6
+    losses = rng.exponential(size=(n, k)) + rng.exponential(size=k)
+    counts = rng.multinomial(n, rng.dirichlet(np.ones(k)))
+    low, high = np.maximum(counts - rng.integers(0, 3, k), 0), counts + rng.integers(0, 3, k)
+    of_row, of_class = np.kron(np.eye(n), np.ones(k)), np.kron(np.ones(n), np.eye(k))
+    bounds = {"A_ub": np.vstack([of_class, -of_class]), "b_ub": np.r_[high, -low]}
+    best = linprog(losses.ravel(), A_eq=of_row, b_eq=np.ones(n), **bounds)
+    found = cheapest_labels(losses, low, high)
+    assert (np.bincount(found, minlength=k) >= low).all() and (np.bincount(found, minlength=k) <= high).all()
+    assert losses[np.arange(n), found].sum() == pytest.approx(best.fun)
+
+
+def test_whole_counts_are_the_nearest():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        n, shares = int(rng.integers(1, 9)), rng.dirichlet(np.ones(3))
+        every = np.array([c for c in itertools.product(range(n + 1), repeat=3) if sum(c) == n])
+        distance = np.abs(every - n * shares).sum(axis=1)
+        found = whole_counts(2 * shares, n)
+        assert found.sum() == n
+        assert np.abs(found - n * shares).sum() == pytest.approx(distance.min())
+
+
+def test_likely_shares_are_one_standard_error_wide():
+    shares = np.array([11, 5]) / 16
+    error = np.sqrt(shares * (1 - shares) * (1 / 14 + 1 / 30))
+    np.testing.assert_allclose(likely_shares(np.array([10.0, 4.0]), 30.0), [shares - error, shares + error])
+    least, most = likely_shares(np.array([3.0, 0.0]), 2.0)  # a class without rows may have some, and not all
+    assert least[1] == 0 < most[1] < 1 == most[0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_prices_keep_both_bounds(seed):
+    """Unequal masses, one class that nobody wants and one that everybody does."""
+    rng = np.random.default_rng(seed)
+    n, k = 400, 5
+    losses = label_losses(rng.normal(size=(n, k)) + np.array([3.0, 0.0, 0.0, 0.0, -3.0]))
+    mass = rng.uniform(0.5, 1.5, n)
+    least, most = np.array([0.0, 0.1, 0.0, 0.0, 0.15]), np.array([0.3, 1.0, 0.2, 1.0, 1.0])
+    labels = balanced_labels(losses, mass, least, most)
+    share = np.bincount(labels, mass, k) / mass.sum()
+    assert (share >= least - 0.01).all() and (share <= most + 0.01).all()
 
 
 def test_balanced_labels_take_no_time():
