@@ -206,6 +206,46 @@ def test_wide_warm_start_and_new_classes():
     assert model.fit(X, y % 2).classes_.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"columns": 4}, {"columns": 2}),
+        ({"kernel": "linear"}, {"kernel": "rbf"}),
+        ({"kernel": "rbf"}, {"kernel": "linear"}),
+        ({"kernel": "rbf"}, {"kernel": "rbf", "gamma": 2.0}),
+        ({"kernel": "precomputed"}, {"kernel": "precomputed", "weighted": True}),
+        ({"fit_intercept": True}, {"fit_intercept": False}),
+    ],
+)
+def test_a_warm_start_elsewhere_ends_where_a_cold_one_does(iris, first, second):
+    def fitted(model, columns=4, weighted=False, **settings):
+        model.set_params(**settings)
+        X, weight = iris[0][:, :columns], np.where(np.arange(150) % 3 == 0, 0.0, 1.0) if weighted else None
+        return model.fit(X @ X.T if model.kernel == "precomputed" else X, iris[1], sample_weight=weight)
+
+    warm = fitted(fitted(M3SVC(alpha=0.1, tol=1e-5, warm_start=True), **first), **second)
+    cold = fitted(M3SVC(alpha=0.1, tol=1e-5), **second)
+    assert warm.dual_gap_ <= 1e-5
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-5)
+
+
+def test_kernels_of_short_numbers_keep_every_direction():
+    """They are computed in double precision: only its rounding may be cut, or a weak penalty misses what it needs."""
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    y = (np.sin(3 * X[:, 0]) + X[:, 1] > 0).astype(int)
+    settings = {"alpha": 1e-9, "p": 2, "kernel": "rbf", "gamma": 0.02, "loss": "log_loss"}
+    single, double = (M3SVC(**settings).fit(X.astype(t), y) for t in (np.float32, np.float64))
+    assert len(single.support_) == len(double.support_) > 40
+    assert single.objective_ == pytest.approx(double.objective_, rel=2e-3)
+
+
+@pytest.mark.parametrize("d", [1, 40])  # and more features than rows
+def test_rows_that_are_all_zero(d):
+    model = M3SVC(loss="log_loss").fit(np.zeros((6, d)), [0, 1, 2] * 2)
+    assert model.objective_ == pytest.approx(6 * np.log(3))
+    assert not model.coef_.any() and model.n_iter_ >= 1
+
+
 def test_probabilities_agree_with_predictions(iris):
     X, y = iris
     names = np.array(["c", "a", "b"])[y]
@@ -247,6 +287,48 @@ def test_partial_fit_after_one_that_failed(iris):
         model.partial_fit(X[:3], [0, 1, 7], classes=[0, 1, 2])
     expected = M3SVC(random_state=0).partial_fit(X, y, classes=[0, 1, 2]).coef_
     np.testing.assert_array_equal(model.partial_fit(X, y).coef_, expected)
+
+
+def test_rows_of_weight_zero_are_not_in_a_stream(iris):
+    X, y = iris
+    weight = np.random.default_rng(0).integers(0, 3, 150).astype(float)
+    kept = weight > 0
+    stream = M3SVC(batch_size=20, random_state=0)
+    weighted = clone(stream).partial_fit(X, y, classes=[0, 1, 2], sample_weight=weight)
+    without = clone(stream).partial_fit(X[kept], y[kept], classes=[0, 1, 2], sample_weight=weight[kept])
+    np.testing.assert_array_equal(weighted.coef_, without.coef_)
+
+
+def test_a_stream_after_a_fit_goes_on_from_the_fit(iris):
+    X, y = iris
+    model = M3SVC(alpha=0.1, learning_rate=1e-5, random_state=0).partial_fit(X, y, classes=[0, 1, 2])
+    fitted = model.fit(X, y).coef_.copy()
+    np.testing.assert_allclose(model.partial_fit(X, y).coef_, fitted, atol=1e-4)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_adam_publishes_what_its_last_epoch_reached(iris, k):
+    X, y = iris[0][iris[1] < k] + 50, iris[1][iris[1] < k]  # far from the origin, where centres matter
+    model = M3SVC(alpha=0.1, delta=0, eps=1.0, solver="adam", learning_rate=0.1, max_iter=3, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+        model.fit(X, y)
+    assert model.n_iter_ == 3
+    assert model.objective_ == pytest.approx(value(model, X, y), rel=1e-9)
+    exact = M3SVC(alpha=0.1, warm_start=True, tol=1e-6).fit(X, y)
+    first = exact.objective_
+    exact.set_params(solver="adam", learning_rate=1e-7, max_iter=1, tol=1e-2).fit(X, y)
+    assert exact.objective_ == pytest.approx(first, rel=1e-3)
+
+
+def value(model, X, y):
+    """The objective of a linear machine with the hinge, once more."""
+    F = model.decision_function(X)
+    W, b = model.coef_, model.intercept_
+    if F.ndim == 1:
+        F, W, b = np.c_[-F, F] / 2, np.vstack([-W, W]) / 2, np.r_[-b, b] / 2
+    hinges = np.maximum(0, 1 - F[np.arange(len(y)), y][:, None] + F).sum(axis=1) - 1
+    apart = sum(np.linalg.norm(W[j] - W[l]) ** model.p for j in range(len(W)) for l in range(j))
+    return hinges.sum() + model.alpha * apart + model.eps * (np.square(W).sum() + np.square(b).sum())
 
 
 def test_partial_fit_learns_a_stream(iris):

@@ -9,8 +9,9 @@ from skmargin.losses import LogLoss, SmoothedSumHinge
 from skmargin.regularizers import PairwisePower
 from skmargin.solvers import primal_lbfgs, primal_newton
 from skmargin.solvers.primal import choose_solver, minimise
+from skmargin.solvers.primal_adam import AdamState, adam_epoch
 from skmargin.solvers.primal_factor import factorise
-from skmargin.solvers.primal_objective import PrimalObjective
+from skmargin.solvers.primal_objective import Certificate, PrimalObjective
 from skmargin.solvers.primal_pairs import Pairs
 
 
@@ -248,6 +249,62 @@ def test_products_with_some_of_the_rows(container, shape, chunk, monkeypatch):
         G, total = rows.congruence(W, steps)
         np.testing.assert_allclose(G, A.T @ (P * (A @ W)), atol=1e-12)
         np.testing.assert_allclose(total, (P * (A @ W)).sum(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_an_epoch_of_adam_is_that_of_kingma_and_ba(container, intercept):
+    """Whole batches, with gradients by differences of the values that they belong to."""
+    X, y, s = data(n=12, d=3)
+    loss, penalty, eps, total = SmoothedSumHinge(0.1), PairwisePower(0.3, 4), 0.2, 3 * s.sum()
+    options = {"fit_intercept": intercept, "eps": eps, "learning_rate": 0.1, "total": total}
+    start = np.random.default_rng(0).normal(size=(3 + intercept, 3))
+    state = AdamState.start(start)
+    task = container(X), y, s, loss, penalty
+    for _ in range(3):
+        state = adam_epoch(state, *task, batch_size=12, rng=np.random.RandomState(0), **options)
+
+    def value(theta):
+        W, b = (theta[:-1], theta[-1]) if intercept else (theta, 0)
+        losses = loss.value(X @ W + b, (np.arange(12), y), s)
+        return total / s.sum() * losses + penalty.value(W) + eps * np.square(theta).sum()
+
+    theta, m, v = start.copy(), np.zeros_like(start), np.zeros_like(start)
+    for t in (1, 2, 3):
+        units = 1e-6 * np.eye(theta.size).reshape(-1, *theta.shape)
+        g = np.reshape([(value(theta + e) - value(theta - e)) / 2e-6 for e in units], theta.shape)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        theta = theta - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+    np.testing.assert_allclose(state.theta, theta, atol=1e-6)
+    assert state.n_steps == 3 and state.seen == pytest.approx(3 * s.sum())
+    orders = [adam_epoch(state, *task, batch_size=5, rng=np.random.RandomState(r), **options) for r in (0, 0, 1)]
+    np.testing.assert_array_equal(orders[0].theta, orders[1].theta)
+    assert (orders[0].theta != orders[2].theta).any() and orders[0].n_steps == 6
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 4])
+@pytest.mark.parametrize(("eps", "intercept"), [(0.0, True), (0.05, True), (0.05, False)])
+@pytest.mark.parametrize("delta", [None, 0.1, 0.0])
+def test_no_bound_exceeds_the_minimum(p, eps, intercept, delta):
+    """Wherever it is taken: at zero, near the minimum and far from it, by this problem and by a smoother one."""
+    X, y, s = data(n=20)
+    loss = LogLoss() if delta is None else SmoothedSumHinge(delta)
+    target = PrimalObjective(X + 1, y, s, 3, loss, PairwisePower(0.5, p), intercept, eps)
+    best = minimise(target, tol=1e-6)
+    rng = np.random.default_rng(0)
+    stage = target.with_pieces(loss.smoothed(0.3), target.penalty.smoothed(0.3))
+    for size in (0.0, 0.01, 0.3, 1.0, 10.0):
+        theta = best.theta * (size < 1) + size * rng.normal(size=target.shape)
+        certificate = stage.certificate(stage.point(theta), target)
+        assert certificate.primal >= best.certificate.primal * (1 - 1e-6)
+        assert certificate.dual <= best.certificate.primal * (1 + 1e-9)
+        assert 0 <= certificate.relative <= 1
+
+
+def test_a_relative_gap_lies_between_zero_and_one():
+    """Zero is a lower bound of every objective, and only rounding lifts a bound above the value."""
+    bounds = {-5.0: 1.0, 0.0: 1.0, 1.5: 0.25, 2.0: 0.0, 2.0 + 1e-12: 0.0}
+    assert {dual: Certificate(2.0, dual).relative for dual in bounds} == bounds
 
 
 def test_values_never_increase():

@@ -391,7 +391,6 @@ class M3SVC(KernelScores):
             or not np.array_equal(old.classes_, self.classes_)
             or old.n_features_in_ != self.n_features_in_
             or hasattr(old, "coef_") != (self.kernel == "linear")
-            or (self.kernel == "precomputed" and len(problem.kept) != self.n_features_in_)
         ):
             return None
         theta = np.zeros(objective.shape)
