@@ -105,6 +105,30 @@ def test_basis_and_warning():
         LDMClassifier(C=1e6, kernel="linear", lambda2=0.0, tol=1e-15, max_iter=1, random_state=0).fit(far, SPECIES)
 
 
+@pytest.mark.filterwarnings("ignore:LDMClassifier stopped")
+@pytest.mark.parametrize("multi_class", ["fuzzy_pairwise", "ovr"])
+def test_objective_and_gap_are_the_sum_and_the_worst_of_all_machines(multi_class):
+    settings = {"C": 100.0, "kernel": "linear", "tol": 1e-12, "max_iter": 3, "random_state": 0}
+    model = LDMClassifier(multi_class=multi_class, **settings).fit(IRIS, SPECIES)
+    parts = [c == SPECIES for c in range(3)]
+    if multi_class == "ovr":
+        alone = [LDMClassifier(**settings).fit(IRIS, part) for part in parts]
+    else:
+        pairs = [parts[i] | parts[j] for i, j in ((0, 1), (0, 2), (1, 2))]
+        alone = [LDMClassifier(**settings).fit(IRIS[pair], SPECIES[pair]) for pair in pairs]
+    gaps = [one.dual_gap_ for one in alone]
+    assert_allclose(model.objective_, sum(one.objective_ for one in alone), rtol=1e-6)
+    assert_allclose(model.dual_gap_, max(gaps), rtol=1e-3)
+    assert min(gaps) < 0.5 * max(gaps)
+
+
+def test_a_warm_start_for_other_labels_is_a_cold_one():
+    warm = LDMClassifier(C=10.0, warm_start=True, random_state=0).fit(IRIS, SPECIES)
+    other = np.repeat([0, 1, 2], [70, 50, 30])
+    cold = LDMClassifier(C=10.0, random_state=0).fit(IRIS, other)
+    assert_allclose(warm.fit(IRIS, other).decision_function(IRIS), cold.decision_function(IRIS))
+
+
 @pytest.mark.parametrize("gamma", [0.01, 1.0, 50.0])
 @pytest.mark.parametrize("C", [1e3, 1e6])
 def test_strong_losses_and_badly_conditioned_kernels(C, gamma):

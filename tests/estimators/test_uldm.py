@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import LSSVC, LDMClassifier, ULDMClassifier
 from skmargin.estimators import _pairwise, _ridge
+from skmargin.solvers.ridge_search import best_candidate, quarter
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 X, Y = make_classification(n_samples=120, n_features=6, n_informative=4, flip_y=0.1, random_state=0)
@@ -231,9 +232,68 @@ def test_folds_must_hold_out_every_row_once():
     twice = [(np.arange(75, 150), np.arange(75)), (np.arange(75), np.arange(75))]
     with pytest.raises(ValueError, match="exactly once"):
         ULDMClassifier(alpha=[1e-4, 1e-2], cv=twice).fit(IRIS, SPECIES)
+    more = [(np.arange(100, 150), np.arange(100)), (np.arange(50), np.arange(50, 150))]
+    with pytest.raises(ValueError, match="exactly once"):
+        ULDMClassifier(alpha=[1e-4, 1e-2], cv=more).fit(IRIS, SPECIES)
     halves = [(np.arange(0, 150, 2), np.arange(1, 150, 2)), (np.arange(1, 150, 2), np.arange(0, 150, 2))]
     ready = ULDMClassifier(alpha=[1e-4, 1e-2], cv=halves).fit(IRIS, SPECIES)
     assert ready.cv_scores_.shape == (2,)
+
+
+@pytest.mark.parametrize("way", ["splits", "iterations", "leave one out"])
+@pytest.mark.parametrize(
+    "estimator",
+    [ULDMClassifier(kernel="linear"), LSSVC(gamma=0.5), LSSVC(kernel="linear")],
+    ids=["uldm", "rbf", "lssvc"],
+)
+def test_held_out_accuracy_is_that_of_explicit_refits_with_weights(estimator, way, monkeypatch):
+    """Labels at random, so that no class wins all its duels: those between others decide, and their scale.
+
+    Ready-made splits number the rows that were given; those of weight 0 are in no fold, and a fold of them is none.
+    """
+    if way == "iterations":
+        monkeypatch.setattr(_pairwise, "LARGEST_DIRECT", 3)
+    rng = np.random.default_rng(0)
+    order, rows, y = rng.permutation(75), rng.normal(size=(75, 15)), rng.integers(0, 5, 75)
+    weight = rng.integers(0, 4, 75).astype(float)
+    weight[order[:10]] = 0
+    tests = np.flatnonzero(weight)[:, None] if way == "leave one out" else [*np.array_split(order[10:], 4), order[:10]]
+    splits = [(np.setdiff1d(order, test), test) for test in tests]
+    name, values = estimator._strength_name, [1e-3, 1.0, 50.0]
+    model = clone(estimator).set_params(**{name: values}, basis="all", tol=1e-12)
+    model.set_params(cv=None if way == "leave one out" else splits)
+    scores = model.fit(rows, y, sample_weight=weight).cv_scores_
+    for value, score in zip(values, scores, strict=True):
+        hits = np.zeros(75)
+        for train, test in splits:
+            one = clone(estimator).set_params(**{name: value}, basis="all", tol=1e-12)
+            hits[test] = one.fit(rows[train], y[train], weight[train]).predict(rows[test]) == y[test]
+        assert_allclose(score, hits @ weight / weight.sum())
+
+
+def test_of_equal_candidates_the_strongest_penalty_and_the_first_width_win():
+    strengths, nothing = np.array([1e-2, 1.0, 1e-4]), np.nan
+    assert best_candidate(np.array([[0.9, 0.9, 0.9], [0.9, 0.9, 0.9]]), strengths) == (0, 1)
+    assert best_candidate(np.array([[0.8, 0.7, 0.9], [0.9, nothing, 0.9]]), strengths) == (1, 0)
+    assert best_candidate(np.array([[nothing, 0.1, nothing], [0.0, 0.0, 0.2]]), strengths) == (1, 2)
+
+
+def test_a_quarter_of_each_class():
+    codes = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [400, 120, 30]))
+    some, others = (quarter(codes, np.random.RandomState(seed)) for seed in (0, 1))
+    assert (np.diff(some) > 0).all()
+    assert_array_equal(np.bincount(codes[some]), [100, 50, 30])
+    assert set(some) != set(others)
+
+
+def test_small_strengths_of_linear_machines_keep_small_features():
+    """The eigenvalues of products have lost what the singular values hold; one strength of several asks for these."""
+    rng = np.random.default_rng(0)
+    rows = np.c_[rng.normal(size=(150, 3)), 1e-8 * IRIS]
+    model = ULDMClassifier(alpha=[1e-18, 1.0], kernel="linear", cv=3).fit(rows, SPECIES)
+    explicit = cross_val_predict(ULDMClassifier(alpha=1e-18, kernel="linear"), rows, SPECIES, cv=3)
+    assert_allclose(model.cv_scores_[0], (explicit == SPECIES).mean())
+    assert model.cv_scores_[0] > 0.9
 
 
 def test_refit_with_one_value_forgets_the_scores():
@@ -262,6 +322,25 @@ def test_basis(basis):
             everything.fit(IRIS[two], SPECIES[two]).decision_function(IRIS),
             rtol=1e-6,
         )
+
+
+@pytest.mark.parametrize("basis", ["all", "random", "kmeans++", "cholesky"])
+@pytest.mark.parametrize("estimator", [ULDMClassifier(alpha=1e-3), LSSVC()], ids=["uldm", "lssvc"])
+def test_a_basis_of_kernel_rows_is_one_of_rows(estimator, basis):
+    """Rows of weight 0 are no basis points, repeated rows are no new ones, and there are no more than rows."""
+    order = np.random.default_rng(0).permutation(300) // 2
+    twice, labels = IRIS[order], SPECIES[order]
+    weight = np.where(np.arange(300) % 7 == 0, 0.0, 1.0)
+    model = clone(estimator).set_params(gamma=0.5, basis=basis, random_state=0)
+    rows = clone(model).fit(twice, labels, sample_weight=weight)
+    assert weight[rows.support_].all()
+    if basis == "kmeans++":  # which knows distances only
+        return
+    K = rbf_kernel(twice, gamma=0.5)
+    ready = model.set_params(kernel="precomputed").fit(K, labels, sample_weight=weight)
+    if basis == "random":  # rounding chooses among repeated rows
+        assert_array_equal(ready.support_, rows.support_)
+    assert_allclose(ready.decision_function(K), rows.decision_function(twice), atol=1e-5)
 
 
 def test_automatic_choices_for_large_n(monkeypatch, capsys):

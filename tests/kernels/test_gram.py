@@ -5,7 +5,16 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
-from skmargin.kernels.gram import gram, gram_diagonal, resolve_gamma, squared_distances
+from skmargin.kernels.gram import (
+    base_matrix,
+    check_symmetric,
+    gram,
+    gram_diagonal,
+    is_definite,
+    kernel_from_base,
+    resolve_gamma,
+    squared_distances,
+)
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((70, 5))
@@ -80,6 +89,54 @@ def test_gamma_scale_counts_weights_as_repeats(container):
     assert resolve_gamma("scale", np.zeros((3, 2))) == 1.0
     with pytest.raises(ValueError, match="gamma must be"):
         resolve_gamma("wide", X)
+
+
+def test_gamma_scale_counts_what_sparse_rows_do_not_store():
+    rows = 3 + X * (np.abs(X) > 0.7)
+    rows[np.abs(X) < 0.7] = 0
+    weight = rng.uniform(0.5, 2, len(X))
+    for w in (None, weight):
+        assert_allclose(resolve_gamma("scale", sparse.csr_array(rows), w), resolve_gamma("scale", rows, w))
+
+
+def test_distances_of_rows_to_themselves_are_exactly_zero():
+    far = 1e3 * np.random.default_rng(0).random((70, 5))
+    for rows in (far, sparse.csr_array(far)):
+        assert not squared_distances(rows).diagonal().any()
+        assert (gram(rows, None, "rbf", 1.0).diagonal() == 1).all()
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_symmetry_is_relative_to_the_size_of_the_matrix(size, container, sign):
+    K = sign * size * (X @ X.T + 100)
+    K[3, 5] += 1e-7 * np.abs(K).max()
+    check_symmetric(container(K))
+    K[3, 5] += 1e-4 * np.abs(K).max()
+    with pytest.raises(ValueError, match="must be symmetric"):
+        check_symmetric(container(K))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "degree", "coef0", "definite"),
+    [
+        ("linear", 0.5, -1.0, True), ("rbf", 0.5, -1.0, True), ("laplacian", 0.5, -1.0, True), ("poly", 3, 0.0, True),
+        ("poly", 2.0, 1.0, True), ("poly", 0.5, 1.0, False), ("poly", 2, -1.0, False), ("sigmoid", 3, 1.0, False),
+        ("precomputed", 3, 0.0, False), (np.inner, 3, 0.0, False),
+    ],
+)  # fmt: skip
+def test_kernels_that_are_scalar_products_whatever_the_rows(kernel, degree, coef0, definite):
+    assert is_definite(kernel, degree, coef0) is definite
+    if kernel == "poly":  # three rows are enough to see it
+        K = gram(np.array([[1.0], [0.5], [0.1]]), None, kernel, 1.0, degree, coef0)
+        assert (np.linalg.eigvalsh(K).min() > -1e-9) == definite
+
+
+def test_a_linear_kernel_from_its_products():
+    base = base_matrix(X, Z, "linear")
+    for out in (None, np.full_like(base, np.nan), base):
+        assert_array_equal(kernel_from_base(base, "linear", out=out), X @ Z.T)
 
 
 def test_sparse_float32_rows_are_multiplied_as_asked():

@@ -68,6 +68,31 @@ def test_features(machine, container, d, thick, monkeypatch):
     agree(iterated.solution, wanted, 1e-7)
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_iterations_tell_what_they_took_and_reached(machine):
+    root = np.sqrt(S)
+    easy = np.linalg.eigh(root[:, None] * K * root)[1][:, -1:] / root[:, None]  # one step, without an intercept
+    for iterate, rows, other in ((iterate_features, X, np.zeros((N, 1))), (iterate_kernel, K, easy)):
+        both, alone = (
+            iterate(rows.copy(), S, labels, machine, np.array([1e-2]), 1e-12, 5000)[0]
+            for labels in (np.c_[Y, other], Y)
+        )
+        assert both.reached == 0 and both.n_iter == alone.n_iter > 2
+        few = iterate(rows.copy(), S, Y, machine, np.array([1e-2]), 1e-12, 2)[0]
+        assert few.reached > 1e-12 and few.n_iter == 2
+        first, again = iterate(rows.copy(), S, Y, machine, np.array([1e-2, 1e-2]), 1e-8, 5000)
+        assert again.n_iter < first.n_iter  # it starts from its own solution
+
+
+@pytest.mark.parametrize("bias", ["free", "penalised", "none"])
+def test_a_strength_below_rounding_on_repeated_rows(bias):
+    """The matrix is singular to rounding: eigenvalues have an answer where a Cholesky factor has none."""
+    twice, machine = np.repeat(np.arange(N), 2), Machine("kernel", bias, False)
+    matrix = K[np.ix_(twice, twice)]
+    solution = solve_kernel(matrix.copy(), np.repeat(S, 2), Y[twice], machine, 1e-18)
+    assert_allclose(matrix @ solution.coef + solution.intercept, Y[twice], atol=1e-3)
+
+
 def test_strength_zero_is_plain_least_squares_or_an_error():
     machine = Machine("coefficients", "penalised", True)
     Z = np.c_[X, np.ones(N)]
