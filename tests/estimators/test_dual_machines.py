@@ -18,7 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 
-from skmargin import CrammerSingerSVC, LpNormSVC, MultiMarginSVC, TopKSVC, WestonWatkinsSVC
+from skmargin import CrammerSingerSVC, LpNormSVC, MultiMarginSVC, ODMClassifier, TopKSVC, WestonWatkinsSVC
 
 MACHINES = [CrammerSingerSVC(), WestonWatkinsSVC(), TopKSVC(k=2)]
 NAMES = ["max", "sum", "top2"]
@@ -311,6 +311,68 @@ def test_a_warm_start_for_another_k_is_certified(kernel, intercept):
     assert best * (1 - 1e-6) <= clf.objective_ <= best * (1 + 1.01 * clf.tol)
 
 
+@pytest.mark.filterwarnings("ignore:MultiMarginSVC stopped")
+@pytest.mark.parametrize(
+    ("machine", "first", "second"),
+    [
+        (CrammerSingerSVC(), {"columns": 4}, {"columns": 2}),
+        (CrammerSingerSVC(), {"kernel": "linear"}, {"kernel": "rbf"}),
+        (WestonWatkinsSVC(), {"kernel": "rbf"}, {"kernel": "linear"}),
+        (LpNormSVC(), {"kernel": "linear"}, {"kernel": "rbf"}),
+        (LpNormSVC(), {"kernel": "rbf"}, {"kernel": "linear"}),
+        (LpNormSVC(), {"kernel": "rbf", "p": 2}, {"p": 1.5}),
+        (LpNormSVC(), {"kernel": "rbf", "p": 3}, {"p": 2}),
+        (MultiMarginSVC(), {"solver": "svrg", "tol": 0.1}, {"solver": "dual"}),
+        (MultiMarginSVC(), {"solver": "dual"}, {"solver": "svrg"}),
+        (MultiMarginSVC(), {"kernel": "rbf"}, {"kernel": "linear"}),
+        (ODMClassifier(mu=0.0), {"columns": 4}, {"columns": 2}),
+        (ODMClassifier(mu=0.0), {"kernel": "rbf"}, {"kernel": "linear"}),
+        (ODMClassifier(mu=0.0), {"kernel": "rbf", "solver": "paper"}, {"solver": "mm"}),
+        (ODMClassifier(mu=0.0), {"kernel": "rbf", "solver": "mm"}, {"solver": "paper"}),
+        (ODMClassifier(mu=0.0), {"kernel": "linear", "solver": "paper"}, {"solver": "newton"}),
+    ],
+)
+def test_a_warm_start_elsewhere_ends_where_a_cold_one_does(machine, first, second):
+    X, y = load_iris(return_X_y=True)
+
+    def fitted(clf, columns=4, **settings):
+        return clf.set_params(**settings).fit(X[:, :columns], y)
+
+    base = clone(machine).set_params(tol=1e-4, random_state=0)
+    warm = fitted(fitted(clone(base).set_params(warm_start=True), **first), **second | {"tol": 1e-4})
+    cold = fitted(clone(base), **first | second | {"tol": 1e-4})
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=0.02 if second.get("solver") == "svrg" else 2e-4)
+    assert warm.dual_gap_ is None or warm.dual_gap_ <= 1e-4
+
+
+@pytest.mark.parametrize(
+    "machine", [*MACHINES, LpNormSVC(), MultiMarginSVC(), ODMClassifier(mu=0.0)], ids=[*NAMES, "lp", "xu", "odm"]
+)
+def test_rows_of_weight_zero_are_no_columns_of_a_kernel_matrix(machine):
+    X, y = toy(60, 4, 3)
+    kept = np.arange(60) % 3 > 0
+    K = X @ X.T
+    clf = clone(machine).set_params(kernel="precomputed", tol=1e-7, random_state=0)
+    weighted, fewer = clone(clf).fit(K, y, sample_weight=kept), clf.fit(K[np.ix_(kept, kept)], y[kept])
+    assert kept[weighted.support_].all()
+    assert weighted.objective_ == pytest.approx(fewer.objective_, rel=1e-6)
+    np.testing.assert_allclose(weighted.decision_function(K), fewer.decision_function(K[:, kept]), atol=2e-3)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_passes_go_on_where_a_kernel_has_no_factor(intercept, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    settings = {"kernel": "rbf", "fit_intercept": intercept, "tol": 1e-4, "random_state": 0}
+    usual = CrammerSingerSVC(**settings).fit(X, y)
+    monkeypatch.setattr("skmargin.estimators._dual.factor_updates", lambda n: 0.0)
+    monkeypatch.setattr("skmargin.estimators._dual.solve_factor", lambda *task, start, **limits: start)
+    clf = CrammerSingerSVC(**settings).fit(X, y)
+    assert clf.dual_gap_ <= 1e-4
+    assert clf.objective_ == pytest.approx(usual.objective_, rel=2e-4)
+    with pytest.warns(ConvergenceWarning, match="max_iter=3 with"):
+        assert clf.set_params(max_iter=3, tol=1e-9).fit(X, y).n_iter_ == 3
+
+
 def test_same_seed_same_bits():
     X, y = load_digits(return_X_y=True)
     fits = [WestonWatkinsSVC(random_state=7, C=0.1).fit(X / 16, y).coef_ for _ in range(2)]
@@ -502,6 +564,8 @@ def test_numbers_beyond_what_a_fit_can_hold_are_refused():
     X, y = toy()
     with pytest.raises(ValueError, match=r"C times the largest weight is 1.0e\+20; kernel machines take at"):
         CrammerSingerSVC(C=1e20, kernel="rbf").fit(X, y)
+    with pytest.raises(ValueError, match=r"C times the largest weight is 1.0e\+16"):
+        CrammerSingerSVC(kernel="rbf").fit(X, y, sample_weight=np.where(np.arange(len(y)) == 3, 1e16, 1.0))
     with pytest.raises(ValueError, match=r"sample_weight contains a number of size 1.0e-320; at least 1e-120, or 0"):
         CrammerSingerSVC().fit(X, y, sample_weight=np.full(len(y), 1e-320))
 

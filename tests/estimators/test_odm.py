@@ -5,6 +5,7 @@ import time
 import tracemalloc
 import warnings
 from _thread import interrupt_main
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import CrammerSingerSVC, ODMClassifier
+from skmargin.solvers import odm_smooth
 
 SOLVERS = ["mm", "newton", "lbfgs"]
 solvers = pytest.mark.parametrize("solver", SOLVERS)
@@ -192,6 +194,40 @@ def test_a_warm_start_forgets_the_intercept(settings, mu):
     assert clf.objective_ == pytest.approx(clone(clf).fit(X, y).objective_, rel=2e-2)
 
 
+ALL = [
+    {"solver": "mm"}, {"solver": "newton"}, {"solver": "lbfgs"}, {"solver": "paper"}, {"kernel": "rbf"},
+    {"kernel": "rbf", "solver": "paper"},
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:ODMClassifier did not reach")
+@pytest.mark.parametrize("settings", ALL)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_warm_start_begins_where_the_last_fit_ended(settings, fit_intercept):
+    X, y = load_iris(return_X_y=True)
+    clf = ODMClassifier(warm_start=True, fit_intercept=fit_intercept, tol=1e-2, random_state=0, **settings)
+    ended = clf.fit(X + 10, y).objective_
+    assert clf.fit(X + 10, y).outer_objectives_[0] == pytest.approx(ended, rel=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:ODMClassifier did not reach")
+@pytest.mark.parametrize("settings", ALL)
+@pytest.mark.parametrize("max_iter", [1, 3, 20])
+def test_no_solver_takes_more_iterations_than_it_may(settings, max_iter):
+    X, y = load_wine(return_X_y=True)
+    clf = ODMClassifier(C=1e4, tol=1e-12, max_iter=max_iter, random_state=0, **settings).fit(X / X.max(axis=0), y)
+    assert 1 <= clf.n_iter_ <= max_iter
+
+
+@pytest.mark.parametrize("solver", ["mm", "newton"])
+def test_majorisers_that_were_too_few_are_blamed(solver):
+    X, y = load_wine(return_X_y=True)
+    clf = ODMClassifier(C=1e4, mu=0.8, tol=1e-9, max_outer=1, solver=solver, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"max_outer=1 majorisers.* Increase max_iter, max_outer or tol"):
+        clf.fit(X / X.max(axis=0), y)
+    assert clf.n_outer_iter_ <= 1
+
+
 def test_rounding_certifies_nothing():
     rng = np.random.default_rng(4)
     X, y = 1e7 * rng.normal(size=(20, 3)), np.r_[np.arange(4), rng.integers(0, 4, 16)]
@@ -218,6 +254,29 @@ def test_more_starts_are_not_worse(solver):
     many = clone(one).set_params(n_init=4).fit(X, y)
     assert many.objective_ <= one.objective_
     assert np.all(np.diff(many.outer_objectives_[1:]) <= 0)
+
+
+@pytest.mark.parametrize("solver", ["mm", "newton"])
+def test_more_starts_leave_a_bad_minimum(solver):
+    X, y = load_wine(return_X_y=True)
+    settings = {"C": 1e4, "mu": 0.2, "theta": 0.6, "solver": solver, "random_state": 0}
+    one, four = (ODMClassifier(n_init=n, **settings).fit(X / X.max(axis=0), y).objective_ for n in (1, 4))
+    assert four < 0.8 * one
+
+
+@pytest.mark.parametrize(("mu", "n_runs"), [(0.5, 4), (0.0, 1)])
+def test_the_best_of_several_smooth_descents_is_kept(mu, n_runs, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    descend, runs = odm_smooth._descend, []
+
+    def worse_and_better(*task):
+        end = descend(*task)
+        runs.append(replace(end, objectives=end.objectives * (1.5, 2.0, 0.5, 1.0)[len(runs)]))
+        return runs[-1]
+
+    monkeypatch.setattr(odm_smooth, "_descend", worse_and_better)
+    clf = ODMClassifier(C=100.0, mu=mu, solver="lbfgs", n_init=4, random_state=0).fit(X, y)
+    assert len(runs) == n_runs and clf.objective_ == min(run.objective for run in runs)
 
 
 @pytest.mark.parametrize("name", DATA)

@@ -1,10 +1,13 @@
 """Which gear solves a linear machine (solvers/dual_blocks.py), and in how many passes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import sparse
 
 from skmargin.solvers import dual_blocks
-from skmargin.solvers.dual_blocks import solve_linear
+from skmargin.solvers.dual_blocks import better, moments, relative_gap, solve_linear
 
 RNG = np.random.default_rng(0)
 CENTRES = RNG.integers(0, 2, (5, 40))
@@ -71,6 +74,44 @@ def test_a_start_near_the_optimum_is_no_reason_to_believe_float32():
     primal = 0.5 * np.square(again.W).sum() + cap @ np.maximum(0, 1 - margins)
     assert again.gap <= 1e-4
     assert again.objective == pytest.approx(primal, rel=1e-9)
+
+
+def test_the_better_of_two_states_has_the_better_bound():
+    nothing = dual_blocks._zero(3, 2, 2, np.ones(3))
+    old = replace(nothing, objective=10.0, gap=0.1, n_iter=4)  # bound 9
+    for objective, gap, wanted in ((10.5, 0.08, (10.0, 0.034)), (9.8, 0.5, (9.8, 0.8 / 9.8)), (9.5, 0.01, (9.5, 0.01))):
+        best = better(old, replace(nothing, objective=objective, gap=gap, n_iter=7))
+        assert (best.objective, best.gap) == pytest.approx(wanted) and best.n_iter == 7
+
+
+def test_relative_gaps_lie_between_zero_and_one():
+    given = [(2.0, 0.5), (2.0, -1e-9), (2.0, 5.0), (0.0, 0.0), (2.0, np.inf), (np.inf, np.nan)]
+    assert [relative_gap(*pair) for pair in given] == [0.25, 0.0, 1.0, 0.0, 1.0, 1.0]
+
+
+def test_moments_of_sparse_rows():
+    X = RNG.normal(size=(40, 30)) * (RNG.random((40, 30)) < 0.2)
+    for rows in (X, sparse.csr_array(X), sparse.csr_array(X.astype(np.float32))):
+        mean, square = moments(rows)
+        np.testing.assert_allclose(mean, X.mean(axis=0), atol=1e-7)
+        assert square == pytest.approx(np.square(X).sum(axis=1).mean())
+
+
+@pytest.mark.parametrize("factor", [0.01, 0.5, 3.0, 1e4])
+@pytest.mark.parametrize("loss", ["max", "sum"])
+def test_duals_for_other_weights_keep_their_bounds(factor, loss):
+    rng = np.random.default_rng(0)
+    cap = rng.uniform(0.1, 1, 200)
+    state = solve_linear(BITS[:200], Y[:200].astype(np.int32), cap, 5, loss, fit_intercept=False)
+    other = cap * factor * rng.uniform(0.9, 1.1, 200)
+    rescaled = state.rescaled(other)
+    of_row = np.add.reduceat if loss == "max" else np.maximum.reduceat
+    rows = np.flatnonzero(np.diff(rescaled.start))
+    used = of_row(rescaled.alpha, rescaled.start[rows])
+    assert (rescaled.alpha >= 0).all() and (used <= other[rows] * (1 + 1e-9)).all()
+    if factor < 1:
+        np.testing.assert_allclose(used, of_row(state.alpha, state.start[rows]) * (other / cap)[rows])
+    np.testing.assert_array_equal(rescaled.cap, other)
 
 
 def test_newton_steps_leave_multipliers_of_the_centred_features():

@@ -98,7 +98,6 @@ def _published(R: np.ndarray, y: np.ndarray, state: DualState, loss: str, K: int
     hinges = np.maximum(0.0, 1 - F[own][:, None] + F)
     hinges[own] = 0
     if loss != "sum":
-        K = min(K, hinges.shape[1] - 1)
         hinges = -np.partition(-hinges, K - 1, axis=1)[:, :K] / K
     objective = 0.5 * float(np.vdot(W, W)) + float(state.cap @ hinges.sum(axis=1))
     dual = state.objective * (1 - state.gap)
