@@ -13,6 +13,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import CrammerSingerSVC, LpNormSVC
 from skmargin.solvers import lp_interior
+
+
+from skmargin.solvers.dual_blocks import DualState
+from skmargin.solvers.lp_blocks import _as_kernel_state
 from skmargin.solvers.lp_interior import Root, class_weights, curvature, solve_interior
 
 
@@ -377,3 +381,21 @@ def test_features_near_the_end_of_double_precision(p):
     X, y = 1e100 * rng.normal(size=(50, 4)), np.arange(50) % 3
     clf = LpNormSVC(p=p, random_state=0).fit(X, y)  # every other warning is an error
     assert np.isfinite(clf.objective_)
+
+
+@pytest.mark.parametrize("p", [1.3, 4.0])
+def test_an_interior_point_of_a_kernel_is_published_with_its_own_objective(p):
+    """By coefficients of the rows; of what was known before only the lower bound counts."""
+    rng = np.random.default_rng(0)
+    R, y, cap = rng.normal(size=(20, 5)), np.arange(20) % 3, rng.uniform(0.5, 2, 20)
+    W, b = rng.normal(size=(3, 5)), rng.normal(size=3)
+    nothing = np.zeros(21, np.int64), np.zeros(0, np.int32), np.zeros(0)
+    found = DualState(W, b, *nothing, b, cap, 10.0, 0.4, 7)
+    state = _as_kernel_state(found, True, y, R, p)
+    np.testing.assert_allclose(state.W.T @ R, W, atol=1e-12)
+    F = R @ W.T + b
+    rivals = np.where(np.eye(3, dtype=bool)[y], -np.inf, F).max(axis=1)
+    penalty = 0.5 * (np.linalg.norm(W, axis=1) ** p).sum() ** (2 / p)
+    value = penalty + cap @ np.maximum(0, 1 - F[np.arange(20), y] + rivals)
+    assert state.objective == pytest.approx(value)
+    assert state.objective * (1 - state.gap) == pytest.approx(6.0)
