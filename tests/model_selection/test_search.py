@@ -362,7 +362,10 @@ def test_lent_rows():
         assert np.shares_memory(first, second) and first.dtype == np.float32
         assert_array_equal(first, rows[3:9])
         assert_array_equal(form_of(first[1:3], "wide", lambda r: np.hstack([r, r])), np.hstack([rows[4:6]] * 2))
-        for other in (rows[::2], rows[:, :1], rows[3:9].copy()):  # no windows
+        wide = form_of(rows[4:6], "wide", lambda r: np.hstack([r, r]))  # of other rows than the one before
+        assert wide.dtype == np.float64
+        between, of_another_type = rows.ravel()[1:13].reshape(6, 2), rows.view(np.int64)[3:9]
+        for other in (rows[::2], rows[:, :1], rows[3:9].copy(), between, of_another_type):  # no windows
             assert not np.shares_memory(form_of(other, "f", single), first)
             assert_array_equal(form_of(other, "f", single), other)
     assert not np.shares_memory(form_of(rows[3:9], "f", single), first)
@@ -381,6 +384,11 @@ def test_lent_sparse_rows_with_empty_ones():
         assert np.shares_memory(single, form_of(forms[4].data, "f", lambda numbers: numbers.astype(np.float32)))
         made, start = whole_form(window(rows, slice(4, 6)), "count", lambda whole, n: (whole, n), lambda made: made[0])
         assert (made[0] is rows, made[1], start) == (True, 9, 4)
+        part = window(rows, slice(1, 6))
+        for columns, n_columns in ((1 - part.indices, 2), (part.indices, 3)):  # other columns, and more of them
+            other = sparse.csr_array((part.data, columns, part.indptr), shape=(5, n_columns), copy=False)
+            other.data = part.data
+            assert_array_equal(form_of(other, "wide", wide).toarray(), wide(other).toarray())
     assert not np.shares_memory(form_of(window(rows, slice(0, 5)), "wide", wide).data, forms[0].data)
 
 
