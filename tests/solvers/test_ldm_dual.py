@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from skmargin.solvers import ldm_dual
+from skmargin.solvers import box_dual, ldm_dual
 from skmargin.solvers.ldm_dual import LDMProblem, check_definite, modified_kernel, solve_features, solve_kernel
 
 rng = np.random.default_rng(2)
@@ -69,6 +69,36 @@ def test_single_precision_certifies_what_is_true(form, tol, monkeypatch):
     state = solve_features(form(rows), problem, tol, 2000, 0)
     assert state.gap <= tol
     assert state.objective * (1 - state.gap) <= best.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("linear", [0.0, 0.3])
+@pytest.mark.parametrize("C", [0.1, 100.0])
+def test_every_gear_of_the_box_dual_certifies_what_is_true(linear, C):
+    """Objective and gap of any point by their definition; of the interior point and the active set against cvxpy."""
+    M = K + 1e-9 * np.eye(N)
+    box = box_dual.Box(
+        y, C * S, linear * S / S.sum(), M.diagonal(), N * N, lambda c: M @ c,
+        lambda theta: lambda right: np.linalg.solve(M + np.diag(theta), right), 10, lambda rows: M[np.ix_(rows, rows)],
+        ascend=None,
+    )  # fmt: skip
+    w = cp.Variable(N)
+    d = cp.multiply(y, np.linalg.cholesky(M) @ w)
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) - box.lin @ d + box.cap @ cp.pos(1 - d)))
+    best = problem.solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
+    rough = np.random.default_rng(0).random(N) * box.cap
+    interior = box_dual._interior(box, box.lin + rough, 1e-6)
+    polished = box_dual.polish(box, interior[0], interior[2])
+    assert interior[2] <= 1e-6 and polished[2] <= 1e-10
+    for g, *told in ((box.lin + rough,), (box.lin + box.cap,), interior, polished):
+        u, f = g - box.lin, M @ (y * g)
+        assert (u >= 0).all() and (u <= box.cap * (1 + 1e-12)).all()
+        square, hinge = (y * g) @ f, box.cap @ np.maximum(0, 1 - y * f)
+        primal, dual = 0.5 * square - box.lin @ (y * f) + hinge, u.sum() - 0.5 * square
+        size = 0.5 * square + hinge + abs(box.lin @ (y * f))
+        objective, gap = told or box.certificate(u, y * f)
+        assert objective == pytest.approx(primal, rel=1e-9)
+        assert gap == pytest.approx((primal - dual) / size, abs=1e-9)
+        assert dual <= best + 1e-7 * size and primal >= best - 1e-7 * size
 
 
 def objective_of(f, norm, problem):
