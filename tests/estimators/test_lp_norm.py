@@ -13,8 +13,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import CrammerSingerSVC, LpNormSVC
 from skmargin.solvers import lp_interior
-
-
 from skmargin.solvers.dual_blocks import DualState
 from skmargin.solvers.lp_blocks import _as_kernel_state
 from skmargin.solvers.lp_interior import Root, class_weights, curvature, solve_interior

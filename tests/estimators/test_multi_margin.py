@@ -187,6 +187,22 @@ def test_the_gap_of_svrg_holds_and_tells_where_it_stalls(k, intercept, container
     assert any("relative duality gap" in str(one.message) for one in told) == (excess > 1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:MultiMarginSVC stopped")
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_svrg_knows_C_and_the_weights(container, intercept):
+    X, y = load_iris(return_X_y=True)
+    X, weight = StandardScaler().fit_transform(X), np.random.default_rng(0).uniform(0.1, 3, len(y))
+    settings = {"C": 0.2, "fit_intercept": intercept, "random_state": 0}
+    svrg = MultiMarginSVC(solver="svrg", **settings).fit(container(X), y, sample_weight=weight)
+    exact = MultiMarginSVC(tol=1e-6, **settings).fit(X, y, sample_weight=weight)
+    F = X @ svrg.coef_.T + svrg.intercept_
+    penalty = 0.5 * (4 * np.square(svrg.coef_).sum() - np.square(svrg.coef_.sum(axis=0)).sum())
+    value = penalty + 0.5 * np.square(svrg.intercept_).sum() + 0.2 * weight @ label_losses(F)[np.arange(150), y]
+    assert svrg.objective_ == pytest.approx(value, rel=1e-9)
+    assert exact.objective_ * (1 - 1e-6) <= svrg.objective_ <= 1.01 * exact.objective_
+
+
 def hide(y, share, seed):
     rng = np.random.default_rng(seed)
     shown = rng.random(len(y)) < share

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
+from skmargin._core import _ext
 from skmargin.solvers import box_dual, ldm_dual
 from skmargin.solvers.ldm_dual import LDMProblem, check_definite, modified_kernel, solve_features, solve_kernel
 
@@ -99,6 +100,33 @@ def test_every_gear_of_the_box_dual_certifies_what_is_true(linear, C):
         assert objective == pytest.approx(primal, rel=1e-9)
         assert gap == pytest.approx((primal - dual) / size, abs=1e-9)
         assert dual <= best + 1e-7 * size and primal >= best - 1e-7 * size
+
+
+@pytest.mark.parametrize("kappa", [0.0, 0.7])
+@pytest.mark.parametrize("rows", ["kernel", "dense", "csr"])
+def test_the_certificate_of_the_ascent_is_that_of_its_point(kappa, rows):
+    """No pass at all: loss, conjugate (the least of three candidates) and sizes once more."""
+    rng = np.random.default_rng(0)
+    cap, lin = rng.uniform(0.1, 3, N), rng.uniform(0, 0.2, N)
+    g = lin + rng.random(N) * cap - kappa * rng.random(N)
+    G = K if rows == "kernel" else X @ X.T
+    call = {"kernel": _ext.gram_box, "dense": _ext.dense_box, "csr": _ext.csr_box}[rows]
+    A = sparse.csr_array(X)
+    arrays = {"kernel": (K,), "dense": (X,), "csr": (A.indptr, A.indices, A.data, 4)}[rows]
+    found = call(*arrays, y, cap, lin, np.full(N, kappa), g, 1e-3, 0, 0)
+    d = y * (G @ (y * g))
+
+    def loss(t):
+        return cap * np.maximum(0, 1 - t) + 0.5 * kappa * t**2 - lin * t
+
+    where = [np.ones(N), *([(lin - g) / kappa, (lin + cap - g) / kappa] if kappa else [])]
+    lowest = np.min([loss(t) + g * t for t in where], axis=0)
+    primal, gap = 0.5 * g @ d + loss(d).sum(), (loss(d) + g * d - lowest).sum()
+    size = primal + lin @ d + abs(lin @ d)
+    assert_allclose(found[0], g)
+    assert_allclose(found[1], d * y if rows == "kernel" else X.T @ (y * g), atol=1e-10)
+    assert_allclose(found[2:5], (primal, gap, gap / size), rtol=1e-9)
+    assert found[5] == 0
 
 
 def objective_of(f, norm, problem):
