@@ -10,7 +10,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skmargin.kernels._rows import KernelRows
@@ -239,6 +240,26 @@ def test_float32_certifies_nothing_that_its_rounding_hides():
     assert state.gap <= 2e-4
     assert state.objective == pytest.approx(P, rel=2e-5)
     assert P - D <= 2.1e-4 * P
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("C", [1e4, 1e6, 1e8])
+def test_float32_certifies_no_margin_that_its_kernel_matrix_may_miss(C, intercept):
+    """Rows that can be separated: all losses were zero in float32, and 1e-7 times C in truth."""
+    X, y = load_wine(return_X_y=True)
+    X, y, cap = StandardScaler().fit_transform(X), y.astype(np.int32), np.full(178, C)
+    rows = KernelRows(X, lambda A, B: A @ B.T, dtype=np.float32)
+    state = solve_kernel(rows, y, cap, 3, "max", fit_intercept=intercept, tol=1e-3)
+    P, _ = primal_dual(X @ X.T, y, cap, state, "max", 1)
+    assert state.gap <= 1e-3
+    assert state.objective == pytest.approx(P, rel=1e-4)
+    again = solve_kernel(
+        KernelRows(X, lambda A, B: A @ B.T, dtype=np.float32), y, 100 * cap, 3, "max", fit_intercept=intercept,
+        tol=1e-3, state=state.rescaled(np.full(178, 100.0), y),
+    )  # fmt: skip
+    P, _ = primal_dual(X @ X.T, y, 100 * cap, again, "max", 1)
+    assert again.gap <= 1e-3
+    assert again.objective == pytest.approx(P, rel=1e-4)
 
 
 def test_a_start_that_is_good_enough_is_not_rounded_to_float32():

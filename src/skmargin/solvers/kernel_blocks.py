@@ -264,7 +264,7 @@ class _Work:
     def noise(self) -> float:
         """What the losses may have on top of those computed, since float32 rounds the numbers of the kernel matrix.
 
-        A loss with a kink near the scores of its sample rises for one sign of the error and does not fall for the other.
+        A loss with a kink near the scores of its sample rises for one sign of the error and does not fall for another.
         """
         c, square = coefficients(self.alpha, self.y), np.maximum(self.rows.diagonal, 0)
         own = self.y, np.arange(self.rows.n)
