@@ -240,7 +240,7 @@ def test_an_unknown_parameter_is_told_under_the_name_of_the_class(name):
     "model",
     [
         CrammerSingerSVC(), LpNormSVC(tol=1e-8), LpNormSVC(kernel="rbf"), M3SVC(), M3SVC(solver="adam", tol=0.5),
-        MultiMarginSVC(solver="svrg", tol=1e-2), SemiSupervisedMarginSVC(), ULDMClassifier(alpha=[1e-3, 1.0]),
+        MultiMarginSVC(0.01, solver="svrg", tol=0.1), SemiSupervisedMarginSVC(), ULDMClassifier(alpha=[1e-3, 1.0]),
         LDMClassifier(),
     ],
     ids=str,

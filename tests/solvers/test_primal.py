@@ -276,7 +276,7 @@ def test_an_epoch_of_adam_is_that_of_kingma_and_ba(container, intercept):
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
         theta = theta - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
     np.testing.assert_allclose(state.theta, theta, atol=1e-6)
-    assert state.n_steps == 3 and state.seen == pytest.approx(3 * s.sum())
+    assert state.n_steps == 3
     orders = [adam_epoch(state, *task, batch_size=5, rng=np.random.RandomState(r), **options) for r in (0, 0, 1)]
     np.testing.assert_array_equal(orders[0].theta, orders[1].theta)
     assert (orders[0].theta != orders[2].theta).any() and orders[0].n_steps == 6
