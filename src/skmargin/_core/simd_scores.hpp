@@ -120,16 +120,17 @@ struct Named {
     void keep_larger(Named b) { score.keep_larger(b.score, b.name, name); }
 };
 
-template <class T>
-bool labels(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, const Place<T>* names,
-            Place<T>* out) {
+// `Rest`: whether half a vector of classes is left beside the whole ones.  (As one function with both, the loop over
+// the whole ones is a tenth slower.)
+template <class T, bool Rest>
+bool labels_of(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, const Place<T>* names,
+               Place<T>* out) {
     using Places = typename Vec<T>::Places;
     constexpr int L = lanes<T>, H = lanes<T, narrow>, groups = tile<T> / L;
     const auto meet = [](Named<T>& first, Named<T> second) { first.keep_larger(second); };
     Finite<T> finite;
     for (int64_t i = 0; i < rows; i += tile<T>) {
         Named<T> largest[groups];
-        for (Named<T>& g : largest) g = {Vec<T>::all(-std::numeric_limits<T>::infinity()), Places::all(names[0])};
         int64_t l = 0;
         for (; l + L <= ld; l += L) {
             Vec<T> f[tile<T>];
@@ -139,28 +140,37 @@ bool labels(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T
                 Named<T> row[L];
                 for (int j = 0; j < L; ++j) row[j] = {f[g * L + j], of};
                 fold<L>(row, meet);
-                largest[g].keep_larger(row[0]);
+                if (l == 0) largest[g] = row[0];
+                else largest[g].keep_larger(row[0]);
             }
         }
-        if constexpr (H < L)
-            if (l < ld) {
-                Vec<T, narrow> f[tile<T>];
-                tile_scores(X + i * d, d, W + l, ld, b + l, f);
-                const auto half = Places::Half::load(names + l);
-                const Places of = Places::join(half, half);
-                for (int g = 0; g < groups; ++g) {
-                    Named<T> row[H];
-                    for (int j = 0; j < H; ++j) row[j] = {Vec<T>::join(f[g * L + j], f[g * L + H + j]), of};
-                    fold<H>(row, meet);
-                    largest[g].keep_larger(row[0]);
-                }
+        if constexpr (Rest) {
+            Vec<T, narrow> f[tile<T>];
+            tile_scores(X + i * d, d, W + l, ld, b + l, f);
+            const auto half = Places::Half::load(names + l);
+            const Places of = Places::join(half, half);
+            for (int g = 0; g < groups; ++g) {
+                Named<T> row[H];
+                for (int j = 0; j < H; ++j) row[j] = {Vec<T>::join(f[g * L + j], f[g * L + H + j]), of};
+                fold<H>(row, meet);
+                if (l == 0) largest[g] = row[0];
+                else largest[g].keep_larger(row[0]);
             }
+        }
         for (int g = 0; g < groups; ++g) {
             finite.see(largest[g].score);
             largest[g].name.store(out + i + g * L);
         }
     }
     return finite.all();
+}
+
+template <class T>
+bool labels(const T* X, int64_t rows, int64_t d, const T* W, int64_t ld, const T* b, const Place<T>* names,
+            Place<T>* out) {
+    if constexpr (narrow < bytes)
+        if (ld % lanes<T> > 0) return labels_of<T, true>(X, rows, d, W, ld, b, names, out);
+    return labels_of<T, false>(X, rows, d, W, ld, b, names, out);
 }
 
 }  // namespace
