@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_iris
 
 from skmargin import M3SVC, CrammerSingerSVC, LpNormSVC, MultiMarginSVC, ODMClassifier
@@ -27,6 +28,18 @@ def test_class_vectors_may_be_replaced(order, dtype):
     expected = model.predict(X)
     model.coef_ = np.array(model.coef_, dtype=dtype, order=order)
     assert (model.predict(X) == expected).mean() > 0.98
+
+
+@pytest.mark.parametrize("strided", ["data", "indices", "indptr"])
+@pytest.mark.parametrize("labels", [np.array(["a", "b", "c"]), np.array([5, 7, 9]), np.array([True, False, True])])
+def test_sparse_rows_have_the_scores_of_dense_ones(strided, labels):
+    X, y = load_iris(return_X_y=True)
+    X[::7] = 0
+    model = CrammerSingerSVC(tol=1e-6).fit(X, labels[y])
+    rows = sparse.csr_array(X)
+    setattr(rows, strided, np.repeat(getattr(rows, strided), 2)[::2])  # every second number of an array
+    np.testing.assert_allclose(model.decision_function(rows), model.decision_function(X), atol=1e-12)
+    np.testing.assert_array_equal(model.predict(rows), model.predict(X))
 
 
 @pytest.mark.parametrize("machine", [CrammerSingerSVC, M3SVC])

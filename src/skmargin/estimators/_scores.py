@@ -72,7 +72,7 @@ class LinearScores(MarginClassifier):
 
 def _arrays(X: Any) -> tuple[np.ndarray, ...]:
     """Rows as the core takes them."""
-    return (X,) if isinstance(X, np.ndarray) else (X.indptr, X.indices, X.data)
+    return (X,) if isinstance(X, np.ndarray) else (X.indptr, X.indices, np.ascontiguousarray(X.data))
 
 
 class KernelScores(LinearScores):
