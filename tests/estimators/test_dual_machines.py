@@ -532,6 +532,42 @@ def test_kernels_much_narrower_than_the_data_are_certified(container, gamma):
     assert value(clf, rbf_kernel(X, gamma=gamma), y) == pytest.approx(clf.objective_, rel=1e-6)
 
 
+def exact_value(clf, K, y, C):
+    """The objective of what a Crammer-Singer or Weston-Watkins machine publishes, in more digits than it has."""
+    coef, K = np.zeros((len(y), len(clf.classes_)), np.longdouble), K.astype(np.longdouble)
+    coef[clf.support_] = clf.dual_coef_
+    F, own = K @ coef, (np.arange(len(y)), y)
+    norm, F = (coef * F).sum(), F + clf.intercept_
+    hinges = np.maximum(0, 1 - F[own][:, None] + F)
+    hinges[own] = 0
+    return float(norm / 2 + C * (hinges.max(axis=1) if isinstance(clf, CrammerSingerSVC) else hinges.sum(axis=1)).sum())
+
+
+@pytest.mark.filterwarnings("ignore:.*relative duality gap:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("machine", [CrammerSingerSVC, WestonWatkinsSVC])
+@pytest.mark.parametrize(
+    ("load", "scale", "shift", "degree", "C", "reaches"),
+    [
+        (load_wine, 1e4, 0, 1, 1e10, True),  # the objective was the small rest of a large one
+        (load_wine, 1e4, 0, 2, 1e4, True),
+        (load_wine, 1, 1e3, 2, 1e10, True),
+        (load_wine, 1, 1e5, 1, 1e7, False),
+        (load_iris, 1e4, 0, 1, 1e4, False),  # float64 cannot say it, and did not know
+        (load_iris, 1, 0, 2, 1e10, True),  # only longer class vectors have a small gap
+        (load_iris, 1, 1e3, 1, 1e7, False),
+    ],
+)
+def test_no_objective_is_hidden_by_rounding(machine, load, scale, shift, degree, C, reaches):
+    """Kernels of low rank, long rows or rows far from zero, and a C that turns rounding into losses."""
+    X, y = load(return_X_y=True)
+    X = scale * (X - X.mean(axis=0)) / X.std(axis=0) + shift
+    K = (X.astype(np.longdouble) @ X.T + (degree > 1)) ** degree
+    clf = machine(C=C, kernel="poly", gamma=1.0, coef0=float(degree > 1), degree=degree, random_state=0).fit(X, y)
+    told, true = clf.objective_, exact_value(clf, K, y, C)
+    assert true <= told * (1 + 1e-4)
+    assert clf.dual_gap_ <= clf.tol or not reaches
+
+
 @pytest.mark.parametrize("first", [1e-6, 1e-2])
 def test_a_long_step_along_C_leaves_no_rounding_behind(first):
     X, y = load_digits(return_X_y=True)

@@ -55,8 +55,8 @@ def test_what_it_publishes_is_certified(loss, intercept, tol, max_iter):
     nothing = KernelState(np.zeros((150, 3)), np.zeros(3))
     best = solve_factor(*task, **limits, tol=1e-7, max_iter=10**5, start=nothing).objective
     found = solve_factor(*task, **limits, tol=tol, max_iter=max_iter, start=nothing)
-    W, G = coefficients(found.alpha, y), rbf_kernel(X, gamma=0.1)
-    F, own = G @ W + found.b, (np.arange(150), y)
+    (W, b), G = found.machine(y), rbf_kernel(X, gamma=0.1)
+    F, own = G @ W + b, (np.arange(150), y)
     hinges = np.maximum(0, 1 - F[own][:, None] + F)
     hinges[own] = 0
     losses = {"max": hinges.max(axis=1), "sum": hinges.sum(axis=1), "top": hinges.sum(axis=1) / 2}[loss]

@@ -35,7 +35,7 @@ Crammer & Singer (2001), Weston & Watkins (1998), Lapin, Hein & Schiele (2015) f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -63,10 +63,10 @@ class KernelState:
     """Result of `solve_kernel`, and where another call may start.
 
     ``alpha`` (n, k) are the duals, zero at the own class, ``b`` (k,) the intercepts; ``objective`` is the primal
-    value, ``gap`` the certified relative duality gap, ``n_iter`` the passes over working sets, ``scores`` (k, n) those
-    of the training rows without b, ``n_updates`` the block steps, ``n_rows_computed`` the rows of the kernel matrix
-    that were computed.  The class vectors and b are to be taken ``stretch`` times as long.  ``double`` says of a start
-    that float32 was not exact enough for it, or never used.
+    value, with what rounding may hide of it where that counts, ``gap`` the certified relative duality gap, ``n_iter``
+    the passes over working sets, ``scores`` (k, n) those of the training rows without b, ``n_updates`` the block steps,
+    ``n_rows_computed`` the rows of the kernel matrix that were computed.  The class vectors and b are to be taken
+    ``stretch`` times as long.  ``double`` says of a start that float32 was not exact enough for it, or never used.
     """
 
     alpha: np.ndarray
@@ -213,6 +213,34 @@ def solve_kernel(
     return work.result()
 
 
+def certified(
+    rows: KernelRows,
+    y: np.ndarray,
+    cap: np.ndarray,
+    loss: str,
+    K: int,
+    state: KernelState,
+    scores: np.ndarray,
+    fit_intercept: bool,
+    tol: float,
+    bound: float,
+) -> KernelState:
+    """The machine of duals that another solver found, with objective and gap from the kernel matrix itself.
+
+    ``scores`` (k, n) are those that the solver had in mind, without b, and ``bound`` its lower bound of all objectives.
+    """
+    named = loss, K, 0.0, 0.0, np.zeros(0, np.int32)
+    work = _Work(rows, y, cap, len(state.b), named, fit_intercept, tol, state)
+    if fit_intercept:  # where rows lie far from zero, a sum of c that is not quite zero moves all scores alike
+        work.b += (scores - work.F).mean(axis=1)
+        work.balance()
+    work.tune()
+    work.measure()
+    work.bound = bound
+    work.beware()
+    return replace(work.result(), n_iter=state.n_iter)
+
+
 class _Work:
     """Duals, scores and gaps of all samples, and one round on a working set."""
 
@@ -246,14 +274,19 @@ class _Work:
         """Scores and gaps from the duals alone."""
         c = coefficients(self.alpha, self.y)
         self.F = np.zeros((len(self.b), self.rows.n), dtype=self.rows.dtype)
+        self.moved = np.zeros(len(self.b))
         support = np.flatnonzero(c.any(axis=1))
         self.rows.keep(support)
-        self.rows.add(self.F, support, c[support])
+        self._add(support, c[support])
         self.tot = c.sum(axis=0)
         self.measure()
         if len(support):
             self.tune()
             self.measure()
+
+    def _add(self, samples: np.ndarray, coef: np.ndarray) -> None:
+        self.rows.add(self.F, samples, coef)
+        self.moved = self.moved + np.sqrt(np.maximum(self.rows.diagonal[samples], 0)) @ np.abs(coef)
 
     def rounding(self) -> float:
         """Computes the scores from nothing, without the rounding of all steps; by how much the objective changes."""
@@ -262,37 +295,63 @@ class _Work:
         return abs(self.objective - before)
 
     def noise(self) -> float:
-        """What the losses may have on top of those computed, since float32 rounds the numbers of the kernel matrix.
+        """What the losses may have on top of those computed, since the scores are rounded.
 
-        A loss with a kink near the scores of its sample rises for one sign of the error and does not fall for another.
+        A loss with a kink near the scores of its sample rises for one sign of the error and does not fall for another;
+        what other losses gain or lose adds up at random.  In float32 the numbers of the kernel matrix are rounded, each
+        by itself; in float64 their sums are, whose parts may be as large as all that was ever added to them.
         """
-        c, square = coefficients(self.alpha, self.y), np.maximum(self.rows.diagonal, 0)
-        own = self.y, np.arange(self.rows.n)
-        error = np.finfo(np.float32).eps * np.sqrt(square * (square @ c**2)[self.y])
+        square, moved = np.maximum(self.rows.diagonal, 0), self.moved
+        if self.rows.dtype == np.float32:
+            moved = np.sqrt(square @ coefficients(self.alpha, self.y) ** 2)
+        error = np.finfo(self.rows.dtype).eps * np.sqrt(square) * moved[self.y]
+        now, up, down = (self.losses(sign * error) for sign in (0, 1, -1))
+        return float(0.5 * (up + down - 2 * now).sum() + 0.5 * np.linalg.norm(up - down))
 
-        def losses(sign: float) -> float:
-            F = self.F.astype(np.float64)
-            F[own] += sign * error
-            nothing = np.zeros(0), np.zeros(0)
-            b, g, free = self.stretch * self.b, np.empty_like(self.g), np.empty_like(self.free)
-            return _ext.kernel_gaps(self.stretch * F, self.alpha, self.y, self.cap, b, g, free, *nothing, self.loss)[1]
-
-        return 0.5 * (losses(1) + losses(-1)) - losses(0)
+    def losses(self, error: float | np.ndarray = 0.0) -> np.ndarray:
+        """Of every sample, for class vectors of the best length and with an error of the score of its own class."""
+        F = self.F.astype(np.float64)
+        F[self.y, np.arange(self.rows.n)] += error
+        F *= self.stretch
+        b, values, nothing = self.stretch * self.b, np.empty_like(self.g), np.zeros(0)
+        zeros, free = np.zeros_like(self.alpha), np.empty_like(self.free)  # without duals the gap is the loss
+        _ext.kernel_gaps(F, zeros, self.y, self.cap, b, values, free, nothing, nothing, self.loss)
+        return values
 
     def measure(self) -> None:
         """Gaps of all samples, the primal objective for the best length of the class vectors, the duality gap."""
-        self.gap, value, _, product = _ext.kernel_gaps(
+        self.gap, value, dual, product = _ext.kernel_gaps(
             self.F, self.alpha, self.y, self.cap, self.b, self.g, self.free, self.longer, self.saved, self.loss
         )
         self.norm = product - self.tot @ self.b
+        self.bound = dual + 0.5 * self.norm - product  # of all objectives, where the duals are balanced
         self.objective = value + 0.5 * self.norm
         change = self.saved + (self.longer + 0.5 * self.longer**2) * self.norm
         best = int(change.argmin())
         self.stretch = 1.0
         if change[best] < 0 < self.norm:
-            self.stretch += self.longer[best]
-            self.objective += change[best]
-            self.gap = max(0.0, self.gap + change[best])
+            self.take(1 + self.longer[best])
+
+    def take(self, stretch: float) -> None:
+        """Class vectors of this length."""
+        self.stretch = stretch
+        self.objective = float(self.losses().sum()) + 0.5 * stretch**2 * self.norm
+        self.gap = max(0.0, self.objective - self.bound)
+
+    def beware(self) -> float:
+        """Adds what rounding may hide to the objective, and tells it, for the length with the least of both.
+
+        Little longer class vectors take the scores of all samples away from the kinks.
+        """
+        trials = []
+        for stretch in (self.stretch, *(1 + self.longer)):
+            self.take(stretch)
+            trials.append((self.objective + self.noise(), stretch))
+        worst, stretch = min(trials)
+        self.take(stretch)
+        hidden, self.objective = worst - self.objective, worst
+        self.gap = max(0.0, worst - self.bound)
+        return hidden
 
     def tune(self) -> None:
         """Lengths to try, from the last objective."""
@@ -341,7 +400,7 @@ class _Work:
         step = coefficients(alpha - self.alpha[W], self.y[W])
         self.alpha[W] = alpha
         changed = np.flatnonzero(step.any(axis=1))
-        rows.add(self.F, W[changed], step[changed])
+        self._add(W[changed], step[changed])
         self.tune()
         self.measure()
         return gap > target and passes < max_passes
@@ -374,17 +433,20 @@ class _Work:
     def certify(self, goal: Callable[[], float], last: bool) -> bool:
         """Whether the gap holds for duals that satisfy every constraint; with an intercept they are balanced first.
 
-        It must not be rounding either: where the losses of float32 are, rows become float64.
+        It must not be rounding either: where the losses of float32 are, rows become float64; what the sums of float64
+        may hide is part of the gap, and where that is too much, passes are of no use any more.
         """
-        before = self.alpha, self.F, self.tot, self.b
+        before, hidden = (self.alpha, self.F, self.tot, self.b, self.moved), 0.0
         if self.t > 0:
             self.balance()
-        if self.rows.dtype == np.float32 and self.noise() > ROUNDING * goal():
-            self.rows.promote()
+        if self.noise() > ROUNDING * goal():
+            if self.rows.dtype == np.float32:
+                self.rows.promote()
             self.restart()
-        if self.gap <= goal() or last:
+            hidden = self.beware()
+        if self.gap <= goal() or hidden > goal() or last:
             return True
-        self.alpha, self.F, self.tot, self.b = before
+        self.alpha, self.F, self.tot, self.b, self.moved = before
         if self.F.dtype == self.rows.dtype:
             self.measure()
         else:
@@ -398,7 +460,7 @@ class _Work:
         _ext.kernel_balance(self.F, self.alpha, self.y, self.cap, self.b, self.loss)
         step = coefficients(self.alpha - alpha, self.y)
         changed = np.flatnonzero(step.any(axis=1))
-        self.rows.add(self.F, changed, step[changed])
+        self._add(changed, step[changed])
         self.tot = np.zeros_like(self.tot)
         if self.free.any():  # what moved the scores of all samples alike is taken back
             inside = self.free.astype(bool)

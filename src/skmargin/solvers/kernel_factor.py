@@ -5,7 +5,8 @@
 
 Block ascent on kernel rows crawls where C is large against the kernel's width; the linear machine has steps on the face
 of its dual and Newton steps for that.  A kernel machine can publish c only, so the gap is that of w = R'c: about the
-root of the gap of the linear machine, whose w need not come from its duals.
+root of the gap of the linear machine, whose w need not come from its duals.  Objective and gap are computed from K c + b
+(`certified`), not from the factor.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from scipy import sparse
 from skmargin.kernels._rows import KernelRows
 
 from .dual_blocks import DualState, solve_linear
-from .kernel_blocks import KernelState, coefficients
+from .kernel_blocks import KernelState, certified, coefficients
 from .primal_factor import pivoted
 
 FACTOR_ROWS, FACTOR_BYTES = 2000, 64  # largest matrix that is factored; memory for each of its numbers
@@ -81,25 +82,12 @@ def solve_factor(
             max_iter=max(1, max_iter - n_iter), seed=seed, state=state,
         )  # fmt: skip
         n_iter += state.n_iter
-        found = _published(R, y, state, loss, K, n_iter)
+        duals = sparse.csr_array((state.alpha, state.rivals, state.start), shape=(rows.n, n_classes)).toarray()
+        found = certified(
+            rows, y, cap, loss, K, KernelState(duals, state.b, n_iter=n_iter), state.W @ R.T, fit_intercept, tol,
+            state.objective * (1 - state.gap),
+        )  # fmt: skip
         best = min(best, found, key=lambda s: s.gap)
         if best.gap <= tol or n_iter >= max_iter:
             break
     return best
-
-
-def _published(R: np.ndarray, y: np.ndarray, state: DualState, loss: str, K: int, n_iter: int) -> KernelState:
-    """The duals with the objective and gap of the machine that has their coefficients."""
-    alpha = sparse.csr_array((state.alpha, state.rivals, state.start), shape=(len(y), len(state.b))).toarray()
-    W = coefficients(alpha, y).T @ R
-    scores = R @ W.T
-    F = scores + state.b
-    own = np.arange(len(y)), y
-    hinges = np.maximum(0.0, 1 - F[own][:, None] + F)
-    hinges[own] = 0
-    if loss != "sum":
-        hinges = -np.partition(-hinges, K - 1, axis=1)[:, :K] / K
-    objective = 0.5 * float(np.vdot(W, W)) + float(state.cap @ hinges.sum(axis=1))
-    dual = state.objective * (1 - state.gap)
-    gap = max(0.0, objective - dual) / objective if objective > 0 else 0.0
-    return KernelState(alpha, state.b, objective, gap, n_iter, scores.T)
