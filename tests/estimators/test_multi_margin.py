@@ -463,6 +463,21 @@ def test_prices_keep_both_bounds(seed):
     assert (share >= least - 0.01).all() and (share <= most + 0.01).all()
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_prices_are_given_back_where_they_are_not_needed(seed):
+    """A class that was too large, and is not any more since others have prices as well, kept its price."""
+    rng = np.random.default_rng(seed)
+    n, k = 500, 5
+    losses = label_losses(rng.normal(size=(n, k)) + rng.normal(size=k))
+    middle = rng.dirichlet(np.full(k, 3.0))
+    least, most = np.maximum(middle - 0.03, 0), middle + 0.03
+    exact, near = (balanced_labels(losses, mass, least, most) for mass in (np.ones(n), np.r_[1 + 1e-9, np.ones(n - 1)]))
+    share = np.bincount(near, minlength=k) / n
+    assert (share >= least - 0.011).all() and (share <= most + 0.011).all()
+    cost = [losses[np.arange(n), labels].sum() for labels in (exact, near)]
+    assert cost[1] <= 1.015 * cost[0]
+
+
 def test_balanced_labels_take_no_time():
     rng = np.random.default_rng(0)
     losses, shares = (

@@ -33,7 +33,7 @@ ROUNDS = 20  # of one stage, at most
 EXACT_ROWS = 2000  # up to here, and up to so many rows times squared classes, balanced labels are the optimum
 EXACT_WORK = 2 * 10**8
 SWEEPS = 100
-UNBALANCED = 0.01  # share of the rows that may be in excess in a class, where prices balance
+UNBALANCED = 0.001  # share of the rows that may be in excess in a class, where prices balance
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def balanced_labels(losses: np.ndarray, mass: np.ndarray, least: np.ndarray, mos
     """Labels of small total loss for which the mass of each class lies between two shares of all mass.
 
     The optimum for few rows of equal mass.  Else prices: every row takes the class of least loss plus price, and the
-    price of one class after the other is set so that it keeps its bounds, up to `UNBALANCED` or one row.  Prices cannot
-    part rows of equal losses: these move from class to class in the end.
+    price of one class after the other is zero if it keeps its bounds with that, or else what takes it to its bound, up
+    to `UNBALANCED` or one row.  Prices cannot part rows of equal losses: these move from class to class in the end.
     """
     n, k = losses.shape
     if n <= EXACT_ROWS and n * k**2 <= EXACT_WORK and (mass == mass[0]).all():
@@ -94,16 +94,20 @@ def balanced_labels(losses: np.ndarray, mass: np.ndarray, least: np.ndarray, mos
     price = np.zeros(k)
     for _ in range(SWEEPS):
         now = np.bincount(labels, mass, k)
-        excess = np.maximum(now - high, low - now)
+        bound = np.where(price > 0, high, low)  # of a class that has a price: it is there, or the price is wrong
+        excess = np.where(price == 0, np.maximum(now - high, low - now), np.abs(now - bound))
         if excess.max() <= slack:
             return labels
         l = int(excess.argmax())
         others = losses + price
         others[:, l] = np.inf
         bid = others.min(axis=1) - losses[:, l]  # row i takes class l where its price is below the bid
-        order = np.argsort(-bid, kind="stable")
-        taken = int(np.searchsorted(np.cumsum(mass[order]), high[l] if now[l] > high[l] else low[l]))
-        price[l] = 0.5 * (bid[order[max(taken - 1, 0)]] + bid[order[min(taken, n - 1)]])
+        free = mass[bid > 0].sum()
+        price[l] = 0.0
+        if not low[l] <= free <= high[l]:
+            order = np.argsort(-bid, kind="stable")
+            taken = int(np.searchsorted(np.cumsum(mass[order]), high[l] if free > high[l] else low[l]))
+            price[l] = 0.5 * (bid[order[max(taken - 1, 0)]] + bid[order[min(taken, n - 1)]])
         labels = (losses + price).argmin(axis=1)
     moves = Moves(losses, labels)
     for _ in range(n * k):  # a row may pass through all classes
