@@ -17,7 +17,7 @@ from contextlib import nullcontext
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_limits
 
-GRACE = 0.3  # seconds that stopped workers get; one inside a long call of LAPACK ends by itself, after that call
+GRACE = 0.15  # seconds that stopped workers get; one inside a long call of LAPACK ends by itself, after that call
 
 
 def run(tasks: Iterable[Callable[[], None]], n_threads: int, *, deaf: bool = False) -> None:
@@ -50,7 +50,7 @@ def run(tasks: Iterable[Callable[[], None]], n_threads: int, *, deaf: bool = Fal
 def _wait(futures: set[Future[None]]) -> None:
     while futures:
         # A wait without a limit cannot be interrupted on Windows.
-        done, futures = wait(futures, timeout=0.1, return_when=FIRST_EXCEPTION)
+        done, futures = wait(futures, timeout=0.05, return_when=FIRST_EXCEPTION)
         for future in done:
             future.result()
 
