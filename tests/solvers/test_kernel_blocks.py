@@ -336,3 +336,20 @@ def test_memory_is_that_of_the_kernel_rows(fit_intercept):
     matrix = 4 * n**2
     assert state.gap <= 1e-3 and state.n_rows_computed > 0.9 * n
     assert before < 1.05 * matrix and besides < 0.35 * matrix
+
+
+def test_gaps_too_small_for_a_row_each_do_not_stop_the_passes():
+    """The working set has reached its target, most of the gap is elsewhere: rounds went by without a pass."""
+    X, y = load_iris(return_X_y=True)
+    y, ones, more = y.astype(np.int32), np.ones(150), 2850
+    some = solve_kernel(KernelRows(X, "rbf", 0.1, dtype=np.float64), y, ones, 3, "max", fit_intercept=False, tol=1e-2)
+    rivals = np.where(np.arange(3)[:, None] == y, -np.inf, some.scores).max(axis=0)
+    margin, gap = some.scores[y, np.arange(150)] - rivals, some.gap * some.objective
+    i = int(np.abs(margin - 0.5).argmin())
+    cap = np.r_[ones, np.full(more, 1.2 * gap / (1 - margin[i]) / more)]  # the same row again: 1.2 gaps in small pieces
+    rows = KernelRows(np.r_[X, np.tile(X[i], (more, 1))], "rbf", 0.1, dtype=np.float64)
+    start = KernelState(np.r_[some.alpha, np.zeros((more, 3))], np.zeros(3))
+    tol, labels = 2 * gap / (some.objective + 1.2 * gap), np.r_[y, np.full(more, y[i])].astype(np.int32)
+    found = solve_kernel(rows, labels, cap, 3, "max", fit_intercept=False, tol=tol, max_iter=100, state=start)
+    assert found.gap <= tol
+    assert 0 < found.n_iter < 100

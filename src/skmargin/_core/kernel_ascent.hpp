@@ -76,7 +76,7 @@ class MeanPoint {
     int count_ = 0;
 };
 
-// Block ascent on the working set until its gaps sum to a target.
+// Block ascent on the working set, one pass at least, until its gaps sum to a target.
 //
 //   K, row                             kernel values, ld columns as in F; row[i] is the row of sample i (none: i),
 //                                      samples.column its column; curvature[i] = K_ii
@@ -105,7 +105,7 @@ class KernelAscent {
         tau_ = 0.5 * result_.gap / static_cast<double>(s_.n);
         double best = infinity;
         int64_t best_pass = 0;
-        while (result_.gap > target && result_.passes < max_passes) {
+        do {  // a round without a pass would come again, and again
             const double seen = pass();
             result_.gap = seen;
             if (drift_ > 1) {  // samples outside the working set have a say in b: ask them
@@ -124,7 +124,7 @@ class KernelAscent {
             } else if (result_.passes - best_pass >= 1000) {
                 break;
             }
-        }
+        } while (result_.gap > target && result_.passes < max_passes);
         return result_;
     }
 

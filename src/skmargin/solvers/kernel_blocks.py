@@ -174,8 +174,10 @@ def solve_kernel(
     def goal() -> float:
         return max(tol * work.objective, share * (reference - work.objective))
 
-    if state is not None and work.gap <= goal():
-        if state.double and rows.dtype == np.float32:  # there are no other scores to put these to the test
+    if work.gap <= goal():
+        if (
+            state is not None and state.double and rows.dtype == np.float32
+        ):  # there are no other scores to put these to the test
             rows.promote()
             work.restart()
         if work.gap <= goal() and work.certify(goal, last=False):
