@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skmargin.kernels._rows import KernelRows
-from skmargin.solvers.kernel_blocks import KernelState, coefficients, solve_kernel
+from skmargin.solvers.kernel_blocks import KernelState, solve_kernel
 from skmargin.solvers.kernel_factor import can_factor, factor, solve_factor
 
 

@@ -346,7 +346,7 @@ class _Work:
         Little longer class vectors take the scores of all samples away from the kinks.
         """
         trials = []
-        for stretch in (self.stretch, *(1 + self.longer)):
+        for stretch in {self.stretch, *(1 + self.longer)}:
             self.take(stretch)
             trials.append((self.objective + self.noise(), stretch))
         worst, stretch = min(trials)
@@ -356,8 +356,9 @@ class _Work:
         return hidden
 
     def tune(self) -> None:
-        """Lengths to try, from the last objective."""
-        self.longer = LONGER * (min(1.0, self.tol * self.objective / self.norm) if self.norm > 0 else 0.0)
+        """Lengths to try, from the last objective; the band loss, without kinks, has no use for them."""
+        tries = self.norm > 0 and self.loss[0] != "band"
+        self.longer = LONGER * (min(1.0, self.tol * self.objective / self.norm) if tries else 0.0)
 
     def first_set(self, rng: np.random.Generator) -> np.ndarray:
         """Random samples; support vectors of a start are there from the beginning."""

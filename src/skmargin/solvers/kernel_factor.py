@@ -5,8 +5,8 @@
 
 Block ascent on kernel rows crawls where C is large against the kernel's width; the linear machine has steps on the face
 of its dual and Newton steps for that.  A kernel machine can publish c only, so the gap is that of w = R'c: about the
-root of the gap of the linear machine, whose w need not come from its duals.  Objective and gap are computed from K c + b
-(`certified`), not from the factor.
+root of the gap of the linear machine, whose w need not come from its duals.  Objective and gap are computed from the
+kernel matrix (`certified`), not from its factor.
 """
 
 from __future__ import annotations
