@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment, linprog
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
@@ -527,3 +527,18 @@ def test_a_warm_start_on_other_features_is_a_cold_one():
     assert warm.fit(X, y).trajectory_[0] < 0.9 * MultiMarginSVC(**settings).fit(X, y).trajectory_[0]
     cold = MultiMarginSVC(**settings).fit(X[:, :2], y)
     np.testing.assert_array_equal(warm.fit(X[:, :2], y).coef_, cold.coef_)
+
+
+def test_scores_of_float32_hide_no_loss():
+    """Long rows: a loss of 3e-7 was four times the objective, and below the rounding of the scores."""
+    X, y = load_wine(return_X_y=True)
+    X = 1e4 * (X - X.mean(axis=0)) / X.std(axis=0)
+    clf = MultiMarginSVC(kernel="poly", degree=1, gamma=1.0, random_state=0).fit(X, y)
+    coef, K, own = np.zeros((len(y), 3), np.longdouble), X.astype(np.longdouble) @ X.T, (np.arange(len(y)), y)
+    coef[clf.support_] = clf.dual_coef_
+    F = K @ coef + clf.intercept_
+    hinges = np.maximum(0, 1 - F[own][:, None] + F)
+    hinges[own] = 0
+    true = 2 * (coef * (K @ coef)).sum() + 0.5 * (clf.intercept_**2).sum() + hinges.sum()
+    assert true <= clf.objective_ * (1 + 1e-4)
+    assert clf.dual_gap_ <= clf.tol

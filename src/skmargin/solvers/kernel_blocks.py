@@ -55,6 +55,7 @@ LEFT = 0.02  # share of the gap that stays outside a working set
 LONGER = np.array([0.5, 0.25, 0.125])  # lengths tried for the class vectors: so much of the final gap they may cost
 LINE = 64  # bytes of a line of the cache
 PROXIMAL = 0.06  # t of the multipliers, in mean curvatures: smaller steps above, slow balance below
+DEVIATIONS = 2  # standard ones, of a rounding error that a sample may have
 ROUNDING = 0.05  # share of the final gap by which float32 may change the objective
 
 
@@ -270,6 +271,7 @@ class _Work:
         self.g, self.free = np.empty(n), np.empty(n, dtype=np.uint8)
         self.n_iter = self.n_updates = 0
         self.computed_before = rows.n_computed
+        self.drift = np.zeros(k)
         self.restart()
 
     def restart(self) -> None:
@@ -292,8 +294,9 @@ class _Work:
 
     def rounding(self) -> float:
         """Computes the scores from nothing, without the rounding of all steps; by how much the objective changes."""
-        before = self.objective
+        before, F = self.objective, self.F
         self.restart()
+        self.drift = np.sqrt(np.square(self.F - F).mean(axis=1, dtype=np.float64))
         return abs(self.objective - before)
 
     def noise(self) -> float:
@@ -301,12 +304,16 @@ class _Work:
 
         A loss with a kink near the scores of its sample rises for one sign of the error and does not fall for another;
         what other losses gain or lose adds up at random.  In float32 the numbers of the kernel matrix are rounded, each
-        by itself; in float64 their sums are, whose parts may be as large as all that was ever added to them.
+        by itself, and their sums by as much as two of them differ, for the own class and for a rival; float64 rounds
+        sums whose parts may be as large as all that was ever added to them.
         """
-        square, moved = np.maximum(self.rows.diagonal, 0), self.moved
+        square, eps = np.maximum(self.rows.diagonal, 0), np.finfo(self.rows.dtype).eps
         if self.rows.dtype == np.float32:
-            moved = np.sqrt(square @ coefficients(self.alpha, self.y) ** 2)
-        error = np.finfo(self.rows.dtype).eps * np.sqrt(square) * moved[self.y]
+            number = eps**2 * (square @ coefficients(self.alpha, self.y) ** 2)
+            number, drift = number + number.max(), self.drift**2 + self.drift.max() ** 2
+            error = DEVIATIONS * np.sqrt(square * number[self.y] + drift[self.y])
+        else:
+            error = eps * np.sqrt(square) * self.moved[self.y]
         now, up, down = (self.losses(sign * error) for sign in (0, 1, -1))
         return float(0.5 * (up + down - 2 * now).sum() + 0.5 * np.linalg.norm(up - down))
 
