@@ -64,10 +64,10 @@ class KernelState:
     """Result of `solve_kernel`, and where another call may start.
 
     ``alpha`` (n, k) are the duals, zero at the own class, ``b`` (k,) the intercepts; ``objective`` is the primal
-    value, with what rounding may hide of it where that counts, ``gap`` the certified relative duality gap, ``n_iter``
-    the passes over working sets, ``scores`` (k, n) those of the training rows without b, ``n_updates`` the block steps,
-    ``n_rows_computed`` the rows of the kernel matrix that were computed.  The class vectors and b are to be taken
-    ``stretch`` times as long.  ``double`` says of a start that float32 was not exact enough for it, or never used.
+    value, ``gap`` the certified relative duality gap, ``n_iter`` the passes over working sets, ``scores`` (k, n) those
+    of the training rows without b, ``n_updates`` the block steps, ``n_rows_computed`` the rows of the kernel matrix
+    that were computed.  The class vectors and b are to be taken ``stretch`` times as long.  ``double`` says of a start
+    that float32 was not exact enough for it, or never used.
     """
 
     alpha: np.ndarray
@@ -176,9 +176,8 @@ def solve_kernel(
         return max(tol * work.objective, share * (reference - work.objective))
 
     if work.gap <= goal():
-        if (
-            state is not None and state.double and rows.dtype == np.float32
-        ):  # there are no other scores to put these to the test
+        # Of a start there are no other scores to put these to the test.
+        if state is not None and state.double and rows.dtype == np.float32:
             rows.promote()
             work.restart()
         if work.gap <= goal() and work.certify(goal, last=False):
@@ -338,8 +337,12 @@ class _Work:
         change = self.saved + (self.longer + 0.5 * self.longer**2) * self.norm
         best = int(change.argmin())
         self.stretch = 1.0
-        if change[best] < 0 < self.norm:
+        if change[best] < -0.5 * self.objective:  # a small rest would be mostly rounding
             self.take(1 + self.longer[best])
+        elif change[best] < 0 < self.norm:
+            self.stretch += self.longer[best]
+            self.objective += change[best]
+            self.gap = max(0.0, self.gap + change[best])
 
     def take(self, stretch: float) -> None:
         """Class vectors of this length."""
@@ -348,7 +351,7 @@ class _Work:
         self.gap = max(0.0, self.objective - self.bound)
 
     def beware(self) -> float:
-        """Adds what rounding may hide to the objective, and tells it, for the length with the least of both.
+        """Adds what rounding may hide to the gap, and tells it, for the length with the least objective at the worst.
 
         Little longer class vectors take the scores of all samples away from the kinks.
         """
@@ -358,9 +361,8 @@ class _Work:
             trials.append((self.objective + self.noise(), stretch))
         worst, stretch = min(trials)
         self.take(stretch)
-        hidden, self.objective = worst - self.objective, worst
         self.gap = max(0.0, worst - self.bound)
-        return hidden
+        return worst - self.objective
 
     def tune(self) -> None:
         """Lengths to try, from the last objective; the band loss, without kinks, has no use for them."""
