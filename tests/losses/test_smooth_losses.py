@@ -41,6 +41,21 @@ def test_factors_give_the_same_matrices_as_the_product(loss):
     np.testing.assert_allclose(curvature.product(R), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sizes_and_pairs_are_those_of_the_matrices(loss):
+    """Traces; and pairs with the own class that leave a semi-definite rest, in which the own class has no part."""
+    F, own, s = problem()
+    curvature = loss.curvature(F, own, s)
+    unit = np.eye(F.shape[1])
+    M = np.stack([curvature.product(np.tile(e, (len(F), 1))) for e in unit], axis=2)
+    np.testing.assert_allclose(curvature.sizes(), np.trace(M, axis1=1, axis2=2), rtol=1e-12)
+    apart = unit[None] - unit[own[1]][:, None]  # e_l - e_y
+    rest = M - np.einsum("nl,nlp,nlq->npq", curvature.pairs(), apart, apart)
+    assert not curvature.pairs()[own].any()
+    assert np.linalg.eigvalsh(rest).min() > -1e-14
+    np.testing.assert_allclose(rest[own], 0, atol=1e-14)
+
+
 def test_values_are_the_textbook_formulas():
     F, own, s = problem()
     assert LogLoss().value(F, own, s) == pytest.approx(-float(s @ log_softmax(F, axis=1)[own]), rel=1e-13)
@@ -65,7 +80,14 @@ def test_dual_value_is_the_conjugate(loss):
         G = 3 * np.random.default_rng(seed).normal(size=F.shape)
         assert loss.value(G, own, s) >= np.vdot(P, G) + dual - 1e-10
     assert loss.feasible_factor(A) == 1
-    assert loss.feasible_factor(A * loss.feasible_factor(10 * A) * 10) == pytest.approx(1)
+    B = 10 * A * loss.feasible_factor(10 * A)
+    assert (B.sum(axis=1) if loss.duals_share_a_bound else B).max() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_dual_point_that_rounding_took_too_far_has_the_value_at_its_bound(loss):
+    A, s = np.array([[0.0, np.nextafter(1, 2)]]), np.array([2.0])
+    assert loss.dual_value(A, s) == pytest.approx(loss.dual_value(np.array([[0.0, 1.0]]), s), abs=1e-14)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
