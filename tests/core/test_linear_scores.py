@@ -42,7 +42,7 @@ def arrays_of(X, index=np.int32):
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("k", [1, 3, 7, 8, 9, 16, 17, 33, 105, 210])
+@pytest.mark.parametrize("k", [1, 3, 7, 8, 9, 16, 17, 33, 45, 61, 77, 85, 93, 105, 210])
 def test_scores_and_labels_of_sparse_rows(dtype, k, index):
     rng = np.random.default_rng(k)
     for d in (1, 2, 5, 40):
@@ -72,6 +72,9 @@ def test_sparse_rows_that_are_broken_or_not_finite_are_seen(k):
         assert not _ext.linear_labels(start, at, np.array([1, bad]), W, b, names, labels)
     for column in (-1, 4, 2**40, -(2**40)):  # no feature of W
         assert not _ext.linear_labels(start, np.array([0, column]), np.ones(2), W, b, names, labels)
+        for place in range(6):  # of six numbers in one row
+            columns = np.where(np.arange(6) == place, column, 1)
+            assert not _ext.linear_labels(np.array([0, 6, 6]), columns, np.ones(6), W, b, names, labels)
     for wrong in ([0, 1, 3], [1, 1, 2], [0, 3, 2]):
         with pytest.raises(ValueError, match="CSR"):
             _ext.linear_labels(np.array(wrong), at, np.ones(2), W, b, names, labels)
@@ -89,8 +92,11 @@ def test_the_first_of_equals_wins(dtype):
             np.testing.assert_array_equal(labels, first)
             _ext.linear_labels(*arrays_of(X), np.ones((k, 2), dtype=dtype, order="F"), b, np.arange(k), labels)
             np.testing.assert_array_equal(labels, first)
-    labels, _ = labels_of(X, np.zeros((1, 2), dtype=dtype, order="F"), np.zeros(1, dtype=dtype), np.arange(2))
+    zero = np.zeros((1, 2), dtype=dtype, order="F"), np.zeros(1, dtype=dtype), np.arange(2)
+    labels, _ = labels_of(X, *zero)
     np.testing.assert_array_equal(labels, 0)  # a score of 0 is not positive
+    _ext.linear_labels(*arrays_of(X), *zero, labels := np.ones(len(X), dtype=np.int64))
+    np.testing.assert_array_equal(labels, 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
