@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.datasets import load_digits, load_iris
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skmargin.inspection import generalization_bound, margins
@@ -58,6 +58,14 @@ def test_printed_factor_is_the_closed_form_of_the_corollary():
         size_factor(100, 1.9, "printed") * np.sqrt(2), (2 * p_star) ** (1 + 1 / p_star) * 100 ** (1 / p_star)
     )
     assert_allclose(size_factor(2, 1.01, "printed"), 4**1.5 * np.sqrt(2) / np.sqrt(2))  # clipped at s = 2
+
+
+@pytest.mark.parametrize("k", [3, 10])
+def test_factors_of_the_papers_above_two_are_those_of_two_in_a_larger_ball(k):
+    """``||W||_{2,2} <= k^(1/2 - 1/p) ||W||_{2,p}``."""
+    assert_allclose(size_factor(k, 4.0, "proof"), k**0.25 * np.sqrt(2 * k))
+    assert_allclose(size_factor(k, 4.0, "printed"), k**0.25 * size_factor(k, 2.0, "printed"))
+    assert_allclose(size_factor(k, 4.0, "sharp"), k**0.75)  # p* = 4/3
 
 
 def test_gaussian_moments():
@@ -114,8 +122,22 @@ def test_peeling_pays_for_the_choice_of_the_ball():
     assert fixed.confidence < chosen.confidence and fixed.complexity == chosen.complexity
 
 
+def test_what_is_not_given_is_what_the_documentation_says():
+    given = {"delta": 0.05, "version": "sharp", "theta": 0.2, "p": 2.0, "rho": 1.0}
+    assert generalization_bound(MODEL, X, y) == generalization_bound(MODEL, X, y, bound="mcodm", **given)
+    assert generalization_bound(MODEL, X, y, bound="lp") == generalization_bound(MODEL, X, y, bound="lp", **given)
+
+
+def test_no_vectors_have_no_norm():
+    model = LinearSVC(random_state=0, fit_intercept=False).fit(X, y)
+    model.coef_ = np.zeros((3, 4))
+    got = generalization_bound(model, X, y, bound="lp", p=1.5)
+    assert (got.empirical, got.norm, got.radius) == (1, 0, 1)
+
+
 def test_intercept_is_one_more_feature():
     with_intercept = LinearSVC(random_state=0, max_iter=10_000).fit(X, y)
+    with_intercept.intercept_[1] = 0  # one of them may be zero
     extended = LinearSVC(random_state=0, fit_intercept=False).fit(np.c_[X, np.ones(150)], y)
     extended.coef_ = np.c_[with_intercept.coef_, with_intercept.intercept_]
     a = generalization_bound(with_intercept, X, y)
@@ -131,10 +153,10 @@ def test_kernels_pipelines_and_sparse_rows():
     rbf = SVC().fit(X[rows], y[rows])
     a = generalization_bound(rbf, X[rows], y[rows], radius=64.0, theta=0.0)
     assert_allclose(a.complexity, 2 * np.sqrt(2) * 64 * np.sqrt(2 * np.pi * 2 * 2 * 100) / 100)  # k(x, x) + 1 = 2
-    pipe = make_pipeline(StandardScaler(), LinearSVC(random_state=0)).fit(X, y)
-    assert_allclose(
-        generalization_bound(pipe, X, y).total, generalization_bound(pipe[-1], pipe[0].transform(X), y).total
-    )
+    for steps in ((), (StandardScaler(),), (StandardScaler(), MinMaxScaler())):
+        pipe = make_pipeline(*steps, LinearSVC(random_state=0)).fit(X, y)
+        rows = pipe[:-1].transform(X) if steps else X
+        assert_allclose(generalization_bound(pipe, X, y).total, generalization_bound(pipe[-1], rows, y).total)
     A, b = load_digits(return_X_y=True)
     model = LinearSVC(random_state=0, C=1e-3).fit(A, b)
     dense, csr = (generalization_bound(model, Z, b) for Z in (A, sparse.csr_array(A)))
