@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
+from scipy.special import gamma
 from sklearn.datasets import load_digits, load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -68,6 +69,15 @@ def test_factors_of_the_papers_above_two_are_those_of_two_in_a_larger_ball(k):
     assert_allclose(size_factor(k, 4.0, "sharp"), k**0.75)  # p* = 4/3
 
 
+@pytest.mark.parametrize("p", [1.05, 1.3])
+@pytest.mark.parametrize("k", [2, 5, 40])
+def test_factor_is_the_least_of_all_moments(k, p):
+    s = np.linspace(2, p / (p - 1), 20001)
+    moments = 2**0.5 * (gamma((s + 1) / 2) / np.sqrt(np.pi)) ** (1 / s)  # of a standard normal
+    assert_allclose(size_factor(k, p, "sharp"), (k ** (1 / s) * moments).min(), rtol=1e-6)
+    assert_allclose(size_factor(k, p, "proof"), (np.sqrt(s) * k ** (1 / s) * moments).min(), rtol=1e-6)
+
+
 def test_gaussian_moments():
     assert_allclose([gaussian_moment(2), gaussian_moment(4)], [1, 3**0.25])
 
@@ -120,6 +130,7 @@ def test_peeling_pays_for_the_choice_of_the_ball():
     assert chosen.norm <= chosen.radius < 2 * max(chosen.norm, 0.5)
     fixed = generalization_bound(MODEL, X, y, radius=chosen.radius)
     assert fixed.confidence < chosen.confidence and fixed.complexity == chosen.complexity
+    assert generalization_bound(MODEL, X, y, radius=chosen.norm).radius == chosen.norm
 
 
 def test_what_is_not_given_is_what_the_documentation_says():
@@ -133,6 +144,8 @@ def test_no_vectors_have_no_norm():
     model.coef_ = np.zeros((3, 4))
     got = generalization_bound(model, X, y, bound="lp", p=1.5)
     assert (got.empirical, got.norm, got.radius) == (1, 0, 1)
+    rows = np.vstack([X, np.zeros(4)])  # a row without length is no kernel that is negative
+    assert generalization_bound(MODEL, rows, np.r_[y, 0]).norm == generalization_bound(MODEL, X, y).norm
 
 
 def test_intercept_is_one_more_feature():
@@ -176,4 +189,4 @@ def test_refusals_name_the_parameter():
         generalization_bound(SVC().fit(X, y), X, y)
     with pytest.raises(ValueError, match="positive semi-definite"):
         rows = y < 2
-        generalization_bound(SVC(kernel="sigmoid", gamma=0.01, coef0=-1.0).fit(X[rows], y[rows]), X[rows], y[rows])
+        generalization_bound(SVC(kernel="sigmoid", gamma=0.01, coef0=-0.4).fit(X[rows], y[rows]), X[rows], y[rows])

@@ -67,6 +67,12 @@ def test_sparse_float32_and_read_only_rows():
     assert_allclose(margins(model, X.astype(np.float32), y), expected, rtol=1e-4, atol=1e-4)
 
 
+def test_a_tie_is_an_error():
+    model = LinearSVC(random_state=0, fit_intercept=False).fit(X, y)
+    model.coef_ = np.zeros((3, 4))
+    assert margin_statistics(model, X, y).error == 1
+
+
 def test_statistics_match_numpy_and_the_classes():
     model = LinearSVC(random_state=0).fit(X, NAMES[y])
     margin = margins(model, X, NAMES[y])

@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -54,6 +55,12 @@ def test_one_vs_rest_pipelines_and_sparse_coefficients():
     assert_allclose(pairwise_margins(make_pipeline(whole)), pairwise_margins(whole))
     expected = pairwise_margins(whole)
     assert_allclose(pairwise_margins(whole.sparsify()), expected)
+
+
+def test_two_classes_with_a_vector_each():
+    model = LinearSVC(random_state=0).fit(X[:100], y[:100])
+    model.coef_, model.intercept_ = np.array([[3.0, 0, 0, 0], [0, 4.0, 0, 0]]), np.zeros(2)
+    assert_allclose(pairwise_margins(model)[0, 1], 2 / 5)
 
 
 def test_equal_vectors_have_an_infinite_width():
@@ -108,12 +115,16 @@ def test_classifiers_without_vectors_are_refused():
         pairwise_margins(GradientBoostingClassifier(n_estimators=1).fit(X, y))
     with pytest.raises(TypeError, match="precomputed"):
         pairwise_margins(SVC(kernel="precomputed").fit(X @ X.T, y))
+    with pytest.raises(TypeError, match="keeps no support vectors"):
+        pairwise_margins(CrammerSingerSVC(kernel="precomputed").fit(X @ X.T, y))
+    with pytest.raises(NotFittedError):
+        pairwise_margins(LinearSVC())
 
 
 def test_score_gaps_by_hand():
-    scores = np.array([[3.0, 1, 0], [5, 1, 1], [1, 9, 0]])
-    gaps = pairwise_score_gaps([0, 0, 1], scores, [0, 1, 2])
-    assert_allclose(gaps, [[np.nan, 3, 3.5], [8, np.nan, 9], [np.nan, np.nan, np.nan]])
+    scores = np.array([[3.0, 1, 0], [5, 1, 1], [1, 9, 0], [9, 0, 0]])
+    gaps = pairwise_score_gaps([0, 0, 1, 0], scores, [0, 1, 2])
+    assert_allclose(gaps, [[np.nan, 4, 4], [8, np.nan, 9], [np.nan, np.nan, np.nan]])
     assert_allclose(pairwise_score_gaps(["a", "b"], [-2.0, 3.0], ["a", "b"]), [[np.nan, 2], [3, np.nan]])
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.pipeline import make_pipeline
@@ -91,3 +92,17 @@ def test_paired_test_rejects_only_what_is_clearly_worse():
     scores[3] = np.nan
     assert hopeless(scores, 0.25).tolist() == [False, True, False, False]
     assert not hopeless(scores[:, :2], 0.25).any()
+
+
+def test_paired_test_is_that_of_nadeau_and_bengio():
+    """One-sided, with the variance of the mean difference corrected for training sets that overlap."""
+    rng = np.random.default_rng(1)
+    scores = 0.9 + 0.02 * rng.normal(size=(200, 5)) - np.linspace(0, 0.06, 200)[:, None]
+    difference = scores[scores.mean(axis=1).argmax()] - scores
+    error = difference.std(axis=1, ddof=1) * np.sqrt(1 / 5 + 0.25)
+    with np.errstate(invalid="ignore"):
+        expected = stats.t.sf(difference.mean(axis=1) / error, 4) < 0.05
+    np.testing.assert_array_equal(hopeless(scores, 0.25), expected)
+    assert 20 < expected.sum() < 180
+    alone = np.where(np.arange(3)[:, None] == 1, scores[:3], np.nan)
+    assert not hopeless(alone, 0.25).any()
