@@ -56,6 +56,10 @@ def test_a_circulation_stays(k=5):
     kept = alpha.copy()
     balance(alpha, y, np.ones(k))
     np.testing.assert_array_equal(alpha, kept)
+    alpha[0, 1] -= 1e-6  # what is nearly one becomes one
+    balance(alpha, y, np.ones(k))
+    np.testing.assert_allclose(coefficients(alpha, y).sum(axis=0), 0, atol=1e-14)
+    np.testing.assert_allclose(alpha, kept, atol=2e-6)
 
 
 def test_free_duals_pay_for_those_at_their_bounds():
