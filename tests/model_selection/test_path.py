@@ -104,5 +104,9 @@ def test_paired_test_is_that_of_nadeau_and_bengio():
         expected = stats.t.sf(difference.mean(axis=1) / error, 4) < 0.05
     np.testing.assert_array_equal(hopeless(scores, 0.25), expected)
     assert 20 < expected.sum() < 180
+    two = [scores.mean(axis=1).argmax(), 199]
+    assert hopeless(scores[two], 0.25).tolist() == [False, True]
+    scores[198, 0] = np.nan  # one fold without a score is enough not to be judged
+    assert hopeless(scores[[*two, 198]], 0.25).tolist() == [False, True, False]
     alone = np.where(np.arange(3)[:, None] == 1, scores[:3], np.nan)
     assert not hopeless(alone, 0.25).any()
