@@ -80,13 +80,13 @@ std::tuple<double, double, double, double> gaps(Matrix<T> F, Matrix<double> alph
 }
 
 template <class T>
-std::tuple<double, int64_t, int64_t> inner(Matrix<const T> gram, Vector<const int64_t> row,
-                                           Vector<const int64_t> column, Matrix<T> F, Matrix<double> alpha,
-                                           Vector<const int32_t> y, Vector<const double> cap,
-                                           Vector<const double> curvature, Vector<double> b, Vector<double> tot,
-                                           double t, Vector<const double> longer, Vector<const double> saved,
-                                           double norm, double target, int64_t max_passes, uint64_t seed,
-                                           const LossName& loss) {
+std::tuple<double, int64_t, int64_t> ascend(Matrix<const T> gram, Vector<const int64_t> row,
+                                            Vector<const int64_t> column, Matrix<T> F, Matrix<double> alpha,
+                                            Vector<const int32_t> y, Vector<const double> cap,
+                                            Vector<const double> curvature, Vector<double> b, Vector<double> tot,
+                                            double t, Vector<const double> longer, Vector<const double> saved,
+                                            double norm, double target, int64_t max_passes, uint64_t seed,
+                                            const LossName& loss) {
     const bool own = row.shape(0) == 0 && gram.shape(0) == alpha.shape(0);  // in the order of the samples
     const auto samples = view(F, alpha, y, cap, own ? nullptr : column.data());
     require(gram.shape(1) == F.shape(1), "gram does not fit F");
@@ -196,9 +196,9 @@ template <class T>
 void bind_type(nb::module_& m) {
     m.def("kernel_gaps", gaps<T>, "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a, "shift"_a,
           "g"_a.noconvert(), "free"_a.noconvert(), "longer"_a, "saved"_a.noconvert(), "loss"_a);
-    m.def("kernel_inner", inner<T>, "gram"_a.noconvert(), "row"_a, "column"_a, "F"_a.noconvert(), "alpha"_a.noconvert(),
-          "y"_a, "cap"_a, "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a, "longer"_a, "saved"_a, "norm"_a,
-          "target"_a, "max_passes"_a, "seed"_a, "loss"_a);
+    m.def("kernel_ascent", ascend<T>, "gram"_a.noconvert(), "row"_a, "column"_a, "F"_a.noconvert(),
+          "alpha"_a.noconvert(), "y"_a, "cap"_a, "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a,
+          "longer"_a, "saved"_a, "norm"_a, "target"_a, "max_passes"_a, "seed"_a, "loss"_a);
     m.def("kernel_balance", balance<T>, "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a, "shift"_a, "loss"_a);
     m.def("kernel_add", add<T>, "F"_a.noconvert(), "store"_a.noconvert(), "slot"_a, "coef"_a);
     m.def("kernel_gather", gather<T>, "store"_a.noconvert(), "slot"_a, "column"_a, "out"_a.noconvert());

@@ -10,7 +10,7 @@
 
 namespace skm {
 
-struct InnerResult {
+struct Ascended {
     double gap = 0;
     int64_t passes = 0, updates = 0;
 };
@@ -99,7 +99,7 @@ class KernelAscent {
           mean_(samples, b, tot), shift_(samples.k), next_(samples.k), coef_(samples.k), cls_(samples.k),
           share_(samples.n), rests_(samples.n), order_(samples.n), start_(b, b + samples.k), asked_(start_) {}
 
-    InnerResult run(double target, int64_t max_passes) {
+    Ascended run(double target, int64_t max_passes) {
         result_.gap = full_gap();
         for (size_t j = 0; j < outside_.size(); ++j) outside_[j] -= lengths_.saved[j];
         tau_ = 0.5 * result_.gap / static_cast<double>(s_.n);
@@ -259,7 +259,7 @@ class KernelAscent {
     std::vector<double> asked_;        // and when all samples were asked last
     double drift_ = 0;                 // how far the intercepts have been from the start
     double tau_ = 0;
-    InnerResult result_;
+    Ascended result_;
 };
 
 }  // namespace skm

@@ -139,7 +139,7 @@ class DualMachine(KernelScores):
         return self
 
     def _warn_unless_converged(self, solution: Any) -> None:
-        if solution.gap is not None and solution.gap > self.tol:
+        if solution.gap > self.tol:
             self._warn_not_converged(solution.gap)
 
     def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> DualState:

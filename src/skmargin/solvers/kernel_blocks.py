@@ -386,7 +386,7 @@ class _Work:
         F[:, column if len(column) else slice(len(W))] = self.F[:, W]
         alpha = self.alpha[W]
         trials = slice(None if self.stretch > 1 else 0)  # what saves nothing now will not soon
-        gap, passes, updates = _ext.kernel_inner(
+        gap, passes, updates = _ext.kernel_ascent(
             matrix,
             row,
             column,
