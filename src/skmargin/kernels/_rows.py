@@ -324,31 +324,31 @@ class KernelRows:
                 out[rows][lost, q:] = 0
         return out
 
-    def blocks(self, samples: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Whole rows of these samples: some of the samples, a block of rows, and the places of theirs in it.
+    def blocks(self, samples: np.ndarray) -> Iterator[tuple[np.ndarray | slice, np.ndarray, np.ndarray]]:
+        """Whole rows of these samples: which of the samples, a block of rows, and the places of theirs in it.
 
         Rows that are not kept are computed again, as many at a time as `BLOCK_NUMBERS` allow.
         """
-        kept = self._slot[samples] >= 0
-        if kept.any():
-            yield samples[kept], self._store, self._slot[samples[kept]]
-        lost = samples[~kept]
-        if len(lost) == 0:
+        slot = self._slot[samples]
+        if slot.min(initial=0) >= 0:
+            yield slice(None), self._store, slot
             return
+        kept, lost = np.flatnonzero(slot >= 0), np.flatnonzero(slot < 0)
+        if len(kept):
+            yield kept, self._store, slot[kept]
         step = max(1, min(len(lost), BLOCK_NUMBERS // self.n))
         block = np.empty((step, self.n), dtype=self.dtype)
         for rows in _parts(len(lost), step):
             part = lost[rows]
-            self._fill(part, block[: len(part)])
+            self._fill(samples[part], block[: len(part)])
             self.n_computed += len(part)
             yield part, block, np.arange(len(part))
 
     def add(self, F: np.ndarray, samples: np.ndarray, coef: np.ndarray) -> None:
         """``F[l, :] += sum_r coef[r, l] K(x_r, .)`` over the given samples r, in any order; F has one row a class."""
-        row = np.empty(self.n, dtype=np.intp)
-        row[samples] = np.arange(len(samples))
+        coef = np.ascontiguousarray(coef)
         for part, block, slot in self.blocks(samples):
-            _ext.kernel_add(F, block, slot, np.ascontiguousarray(coef[row[part]]))
+            _ext.kernel_add(F, block, slot, coef[part])
 
 
 def _runs(slots: np.ndarray) -> list[np.ndarray]:

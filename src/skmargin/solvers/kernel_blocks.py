@@ -409,10 +409,11 @@ class _Work:
         self.n_iter += passes
         self.n_updates += updates
         del F
+        changed = np.flatnonzero((alpha != self.alpha[W]).any(axis=1))
+        W, alpha = W[changed], alpha[changed]
         step = coefficients(alpha - self.alpha[W], self.y[W])
         self.alpha[W] = alpha
-        changed = np.flatnonzero(step.any(axis=1))
-        self._add(W[changed], step[changed])
+        self._add(W, step)
         self.tune()
         self.measure()
         return gap > target and passes < max_passes

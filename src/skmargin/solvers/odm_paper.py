@@ -104,11 +104,12 @@ class _KernelFrozen:
         zeta, beta = self.duals
         passes, gap = 0, np.inf
         while passes < max_passes and gap > tol:
-            for samples, matrix, place in self.rows.blocks(rng.permutation(self.rows.n)):
+            order = rng.permutation(self.rows.n)
+            for part, matrix, place in self.rows.blocks(order):
                 slot = np.full(self.rows.n, -1)
-                slot[samples] = place
+                slot[order[part]] = place
                 primal, gap = _ext.kernel_paper(
-                    matrix, samples, slot, self.diagonal, self.F, machine.y, machine.cap, float(machine.mu),
+                    matrix, order[part], slot, self.diagonal, self.F, machine.y, machine.cap, float(machine.mu),
                     float(machine.theta), frozen, zeta, beta,
                 )  # fmt: skip
                 gap /= primal
