@@ -85,50 +85,70 @@ inline std::vector<double> move_excess(const std::vector<double>& capacity, std:
 
 constexpr double widest = 0.1;  // part of a margin within which a sample is near it
 
+// The moves of excess that the duals of one sample allow.
+template <class Loss>
+class Plays {
+  public:
+    Plays(const Loss& loss, int32_t k) : loss_(loss), down_(k), up_(k), near_(k) {}
+
+    double width = 0;  // duals at a bound play too where the slope of the objective is smaller than that
+
+    // Calls change(from, to, room, j, l): dual j may fall (j >= 0) and dual l may grow (l >= 0) by `room`; all these
+    // moves may be made together.  `slope(j)` is that of the dual objective in the j-th dual.
+    template <class Slope, class Change>
+    void operator()(int64_t i, int32_t own, const int32_t* cls, const double* alpha, int32_t m, Slope slope,
+                    Change change) {
+        for (int32_t j = 0; j < m; ++j) near_[j] = std::abs(slope(j)) < width;
+        if (loss_.play(i, alpha, m, near_.data(), down_.data(), up_.data())) {
+            for (int32_t j = 0; j < m; ++j) {
+                if (down_[j] > 0) change(own, cls[j], down_[j], j, -1);
+                if (up_[j] > 0) change(cls[j], own, up_[j], -1, j);
+            }
+            return;
+        }
+        if (m == 1 && !near_[0]) return;  // most samples: nobody to trade with
+        bool fall = true;
+        double top = slope(0);
+        for (int32_t j = 0; j < m; ++j) {
+            fall = fall && (alpha[j] == 0 || near_[j]);
+            top = std::max(top, slope(j));
+        }
+        if (fall) {
+            for (int32_t j = 0; j < m; ++j)
+                if (down_[j] > 0) change(own, cls[j], down_[j], j, -1);
+            return;
+        }
+        for (int32_t j = 0; j < m; ++j) near_[j] = slope(j) > top - width;  // as good as the best: they can trade
+        loss_.play(i, alpha, m, near_.data(), down_.data(), up_.data());
+        inside_.clear();
+        for (int32_t j = 0; j < m; ++j)
+            if (down_[j] > 0 || up_[j] > 0) inside_.push_back(j);
+        const size_t size = inside_.size();
+        for (size_t a = 0; a < size && size > 1; ++a) {  // each with its neighbours: half of the room for each
+            const int32_t j = inside_[a], l = inside_[(a + 1) % size];
+            change(cls[l], cls[j], 0.5 * std::min(down_[j], up_[l]), j, l);
+            change(cls[j], cls[l], 0.5 * std::min(down_[l], up_[j]), l, j);
+        }
+    }
+
+  private:
+    const Loss& loss_;
+    std::vector<double> down_, up_;
+    std::vector<uint8_t> near_;
+    std::vector<int32_t> inside_;
+};
+
 // Makes the duals of n samples a circulation that the loss allows.  `with(i, visit)` calls visit(own class, rivals,
 // duals, how many) for sample i; the duals are changed in place.  `slope(i, j)` is that of the dual objective in the
 // j-th of them.
 template <class Loss, class With, class Slope>
 void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope, Poll& poll) {
     const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
-    std::vector<double> capacity(static_cast<size_t>(k) * k), excess(k), used, down(k), up(k), changed(k);
-    std::vector<int32_t> inside;
-    std::vector<uint8_t> near(k);
-    double width = 0;
-    // Calls change(from, to, room, j, l): dual j may fall (j >= 0) and dual l may grow (l >= 0) by `room`.
+    std::vector<double> capacity(static_cast<size_t>(k) * k), excess(k), used, changed(k);
+    Plays<Loss> moves(loss, k);
     const auto plays = [&](int64_t i, int32_t own, const int32_t* cls, const double* alpha, int32_t m, auto change) {
         poll.work(8.0 * m);
-        for (int32_t j = 0; j < m; ++j) near[j] = std::abs(slope(i, j)) < width;
-        if (loss.play(i, alpha, m, near.data(), down.data(), up.data())) {
-            for (int32_t j = 0; j < m; ++j) {
-                if (down[j] > 0) change(own, cls[j], down[j], j, -1);
-                if (up[j] > 0) change(cls[j], own, up[j], -1, j);
-            }
-            return;
-        }
-        if (m == 1 && !near[0]) return;  // most samples: nobody to trade with
-        bool fall = true;
-        double top = slope(i, 0);
-        for (int32_t j = 0; j < m; ++j) {
-            fall = fall && (alpha[j] == 0 || near[j]);
-            top = std::max(top, slope(i, j));
-        }
-        if (fall) {
-            for (int32_t j = 0; j < m; ++j)
-                if (down[j] > 0) change(own, cls[j], down[j], j, -1);
-            return;
-        }
-        for (int32_t j = 0; j < m; ++j) near[j] = slope(i, j) > top - width;  // as good as the best: they can trade
-        loss.play(i, alpha, m, near.data(), down.data(), up.data());
-        inside.clear();
-        for (int32_t j = 0; j < m; ++j)
-            if (down[j] > 0 || up[j] > 0) inside.push_back(j);
-        const size_t size = inside.size();
-        for (size_t a = 0; a < size && size > 1; ++a) {  // each with its neighbours: half of the room for each
-            const int32_t j = inside[a], l = inside[(a + 1) % size];
-            change(cls[l], cls[j], 0.5 * std::min(down[j], up[l]), j, l);
-            change(cls[j], cls[l], 0.5 * std::min(down[l], up[j]), l, j);
-        }
+        moves(i, own, cls, alpha, m, [&](int32_t j) { return slope(i, j); }, change);
     };
     double total = 0;
     const auto add_up = [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
@@ -156,7 +176,7 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope,
             if (least < widest) players[least == 0 ? 0 : least < parts[1] * widest ? 1 : 2].push_back(i);
         });
     for (int p = 0; p < 3 && !balanced(); ++p) {
-        width = parts[p] * widest;
+        moves.width = parts[p] * widest;
         std::fill(capacity.begin(), capacity.end(), 0.0);
         const auto each = [&](auto visit) {
             for (int q = 0; q <= p; ++q)

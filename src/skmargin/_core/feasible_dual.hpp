@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "balance.hpp"
+#include "balanced_step.hpp"
 #include "duals.hpp"
 #include "losses.hpp"
 
@@ -71,9 +72,9 @@ class Slopes {
     std::vector<int32_t> needy_;  // classes that are the rival of hardly any sample while their own hold all they may
 };
 
-// Changes the duals in `slopes`.
+// Changes the duals in `slopes`.  A value below `enough` is worth some more work.
 template <class Ascent>
-double feasible_dual(Ascent& ascent, Slopes& slopes) {
+double feasible_dual(Ascent& ascent, Slopes& slopes, double enough) {
     const int64_t n = ascent.n;
     slopes.end();
     const auto row = [&](int64_t i) { return slopes.row(i); };
@@ -97,8 +98,18 @@ double feasible_dual(Ascent& ascent, Slopes& slopes) {
             ascent.add_sample(feasible, i, Duals::Row{moved.data(), r.cls, r.size});
     }
     ascent.measure(feasible, row);
-    if constexpr (Ascent::Model::weighted) return value - feasible.conjugate();
-    else return value - 0.5 * feasible.squared_norm();
+    if constexpr (Ascent::Model::weighted) {
+        return value - feasible.conjugate();
+    } else {
+        double dual = value - 0.5 * feasible.squared_norm();
+        // The balance looks at slopes alone: it may have changed W by much, with a few rows that are alike.
+        if constexpr (Ascent::plain_hinge) {
+            const auto slope = [&](int64_t i, int32_t j) { return slopes.slope(i, j); };
+            for (double rise = infinity; dual < enough && rise > 0.3 * (enough - dual); dual += rise)
+                rise = balanced_step(ascent, feasible, row, slope);
+        }
+        return dual;
+    }
 }
 
 }  // namespace skm

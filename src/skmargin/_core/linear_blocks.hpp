@@ -57,6 +57,7 @@ template <class Rows, class Loss, class Vectors = LinearModel<Rows>>
 class BlockAscent {
   public:
     using Model = Vectors;
+    static constexpr bool plain_hinge = Loss::stretches && !Model::weighted;
 
     BlockAscent(const Geometry<Rows>& geo, const Loss& loss, const int32_t* y, Duals& duals, double* b, Team& team,
                 uint64_t seed)
@@ -132,7 +133,7 @@ class BlockAscent {
         measure(model);
         const bool noted = geo.intercept() && (last || expected_ <= 10 * limits_.goal(primal));
         if (noted) slopes_.start(n, model.total(), room_);
-        if constexpr (screens) screening_.moved(model, geo);
+        if constexpr (plain_hinge) screening_.moved(model, geo);
         for (int64_t next = 0; next < n;) {
             next = look(next);
             for (size_t r = 0; r < looked_.size(); ++r) {
@@ -174,7 +175,7 @@ class BlockAscent {
         // The running gap belongs to the proximal problem in b: only worth a certificate when it is small itself.
         if (last || gap <= limits_.goal(primal)) {
             if (!noted) return check(true);  // sooner than expected
-            best_dual_ = std::max(best_dual_, feasible_dual(*this, slopes_));
+            best_dual_ = std::max(best_dual_, feasible_dual(*this, slopes_, primal - limits_.goal(primal)));
         }
         return std::max(primal - best_dual_, gap);
     }
@@ -338,7 +339,6 @@ class BlockAscent {
     static constexpr int32_t unseen = -1;
     static constexpr int trials = 4;
     static constexpr bool stretches = Loss::stretches;
-    static constexpr bool screens = stretches && !Model::weighted;
     // Rivals that may enter a list at once: memory for many classes.  At the start all scores are equal, and where one
     // rival is enough in the end, to give all of them a dual would be work for the next passes.
     static constexpr int32_t most_new = 64, most_first = Loss::largest_only ? 8 : most_new;
@@ -359,7 +359,7 @@ class BlockAscent {
         double work = 0;
         looked_.clear();
         for (; i < n && (alone ? looked_.size() < 16 : work < 4 * team.threads() * Team::least); ++i) {
-            if (screens && screening_.beyond(i, y[i])) continue;
+            if (plain_hinge && screening_.beyond(i, y[i])) continue;
             looked_.push_back(i);
             work += 2 * geo.rows.cost(i) * k;
         }

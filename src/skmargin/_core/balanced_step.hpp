@@ -1,0 +1,149 @@
+// A step of ascent on the dual of a hinge that leaves every sum_i c_il what it is (balance.hpp).
+//
+// What one sample moves from class p to class q another one moves back.  Of all moves between p and q those are made
+// that gain more than a price for the way from p to q, which is the loss of a price for the way back; at the right
+// price both ways carry the same.  This is a step of projected gradients, with the room that a move has as its measure.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "balance.hpp"
+#include "duals.hpp"
+#include "losses.hpp"
+
+namespace skm {
+
+struct Move {
+    uint32_t i;
+    int32_t j, l;      // dual j falls, dual l grows; -1: none
+    int32_t from, to;  // classes between which excess is moved
+    double room;       // the most that may be moved
+    double gain;       // of the dual objective, for each unit
+    double amount = 0;
+};
+
+// Moves between two classes p and q: as much of its room as `scale` times its gain beyond the price, not more than
+// `most` of it.
+class Exchange {
+  public:
+    Exchange(std::vector<Move>& moves, const uint32_t* begin, const uint32_t* end, double scale, double most)
+        : moves_(moves), begin_(begin), end_(end), p_(moves[*begin].from), scale_(scale), most_(most) {}
+
+    void settle() {
+        // Newton steps on a piecewise linear function that falls, kept inside a bracket.
+        double lo = infinity, hi = -infinity;
+        bool back = false;
+        each([&](const Move& m) {
+            const double price = m.from == p_ ? m.gain : -m.gain;
+            lo = std::min(lo, price);
+            hi = std::max(hi, price);
+            back = back || m.from != p_;
+        });
+        if (!back) lo = hi;  // nobody moves
+        double price = 0.5 * (lo + hi);
+        for (int trial = 0; trial < 50 && lo < hi; ++trial) {
+            const double surplus = at(price);
+            if (std::abs(surplus) <= 1e-12 * (out_ + back_)) break;
+            (surplus > 0 ? lo : hi) = price;
+            price = free_ > 0 ? price + surplus / (scale_ * free_) : lo;
+            if (!(price > lo && price < hi)) price = 0.5 * (lo + hi);
+        }
+        at(price);
+        const double less = std::min(out_, back_);  // rounding: make both ways exactly alike
+        const double there = out_ > less ? less / out_ : 1, again = back_ > less ? less / back_ : 1;
+        each([&](Move& m) { m.amount *= m.from == p_ ? there : again; });
+    }
+
+  private:
+    template <class Visit>
+    void each(Visit visit) {
+        for (const uint32_t* m = begin_; m != end_; ++m) visit(moves_[*m]);
+    }
+    double at(double price) {
+        out_ = back_ = free_ = 0;
+        each([&](Move& m) {
+            const double share = scale_ * (m.from == p_ ? m.gain - price : m.gain + price);
+            m.amount = m.room * std::clamp(share, 0.0, most_);
+            (m.from == p_ ? out_ : back_) += m.amount;
+            if (share > 0 && share < most_) free_ += m.room;
+        });
+        return out_ - back_;
+    }
+
+    std::vector<Move>& moves_;
+    const uint32_t *begin_, *end_;
+    const int32_t p_;
+    const double scale_, most_;
+    double out_ = 0, back_ = 0, free_ = 0;  // moved from p to q and back; room of the moves that follow the price
+};
+
+// Changes the duals row(i) and `model`, which is theirs; returns by how much the dual objective rises.  `slope(i, j)`
+// is what the slope in the j-th dual was before the balance: who is near its margins.
+template <class Ascent, class Row, class Slope>
+double balanced_step(Ascent& ascent, typename Ascent::Model& model, Row row, Slope slope) {
+    const int32_t k = ascent.k;
+    std::vector<Move> moves;
+    std::vector<uint32_t> start(static_cast<size_t>(k) * k + 1), order;  // of the moves between two classes
+    const auto pair = [k](const Move& m) {
+        return static_cast<size_t>(std::min(m.from, m.to)) * k + std::max(m.from, m.to);
+    };
+    Plays plays(ascent.loss, k);
+    plays.width = 0.3 * widest;
+    for (int64_t i = 0; i < ascent.n; ++i) {
+        const Duals::Row r = row(i);
+        if (r.size == 0) continue;
+        const auto take = [&](int32_t from, int32_t to, double room, int32_t j, int32_t l) {
+            if (room == 0) return;
+            const int32_t cls[] = {from, to};
+            double f[2];
+            model.scores(i, cls, 2, f);
+            ascent.spend(2 * ascent.geo.rows.cost(i));
+            moves.push_back({static_cast<uint32_t>(i), j, l, from, to, room, f[0] - f[1] + (l >= 0) - (j >= 0)});
+            ++start[pair(moves.back())];
+        };
+        plays(i, ascent.y[i], r.cls, r.alpha, r.size, [&](int32_t j) { return slope(i, j); }, take);
+    }
+    uint32_t before = 0;
+    for (uint32_t& s : start) before += std::exchange(s, before);
+    order.resize(moves.size());
+    for (size_t m = moves.size(); m-- > 0;) order[start[pair(moves[m])]++] = static_cast<uint32_t>(m);
+
+    typename Ascent::Model along(ascent.geo);
+    double gain = 0, square = 0;
+    const auto search = [&](double scale, double most) {
+        along.clear();
+        gain = 0;
+        uint32_t begin = 0;
+        for (const uint32_t end : start)
+            if (begin < end) Exchange(moves, &order[begin], order.data() + end, scale, most).settle(), begin = end;
+        for (const Move& m : moves) {
+            if (m.amount == 0) continue;
+            gain += m.gain * m.amount;
+            const int32_t cls[] = {m.from, m.to};
+            const double step[] = {-m.amount, m.amount};
+            along.add(m.i, cls, 2, step);
+            ascent.spend(2 * ascent.geo.rows.cost(m.i));
+        }
+        square = along.squared_norm();
+    };
+    search(1, infinity);
+    if (!(gain > 0 && square > 0)) return 0;
+    double length = gain / square;
+    if (std::any_of(moves.begin(), moves.end(), [&](const Move& m) { return length * m.amount > m.room; })) {
+        search(length, 1);
+        if (!(gain > 0 && square > 0)) return 0;
+        length = std::min(1.0, gain / square);
+    }
+    for (const Move& m : moves) {
+        const Duals::Row r = row(m.i);
+        if (m.j >= 0) r.alpha[m.j] -= length * m.amount;
+        if (m.l >= 0) r.alpha[m.l] += length * m.amount;
+    }
+    model.add_scaled(along, length);
+    return length * (gain - 0.5 * length * square);
+}
+
+}  // namespace skm
