@@ -447,7 +447,8 @@ def test_memory_is_that_of_three_kernel_matrices(estimator, n_classes):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak <= 3.1 * 8 * n**2
+    # Where Python has no lock it keeps a table for each thread, up to 1 MiB, which is counted too.
+    assert peak <= 3.1 * 8 * n**2 + 2**20
 
 
 @pytest.mark.parametrize(
