@@ -1,9 +1,14 @@
 """The number of threads of BLAS, which belongs to the whole process, and work on threads of our own."""
 
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from threading import Barrier
 
 import pytest
 
+from skmargin._core import threads
 from skmargin._core.threads import _libraries, blas_count, blas_threads, on_threads, thread_count
 
 
@@ -45,6 +50,34 @@ def test_items_are_worked_on_at_the_same_time_and_results_keep_their_order():
         return 10 * item
 
     assert on_threads(work, range(4), 2) == [0, 10, 20, 30]
+
+
+def test_threads_work_in_the_context_of_the_call_and_keep_none_of_it(monkeypatch):
+    class Thing:
+        pass
+
+    setting = ContextVar("setting", default=None)
+    meeting = Barrier(2)
+
+    def work(_):
+        meeting.wait(timeout=60)
+        return setting.get()
+
+    def call():
+        thing = Thing()
+        token = setting.set(thing)
+        try:
+            assert on_threads(work, range(2), 2) == [thing, thing]
+        finally:
+            setting.reset(token)
+        return weakref.ref(thing)
+
+    with ThreadPoolExecutor(1) as pool:  # whose thread begins in the first call
+        monkeypatch.setattr(threads, "_pool", lambda: pool)
+        thing = call()
+        assert on_threads(work, range(2), 2) == [None, None]
+        gc.collect()
+        assert thing() is None
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import Context, copy_context
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -94,7 +95,12 @@ def on_threads(work: Callable[[Item], Result], items: Iterable[Item], count: int
                 return
             results[place] = work(item)
 
-    others = [_pool().submit(some) for _ in range(min(count, len(queue)) - 1)]
+    def hire(context: Context) -> Future[None]:
+        return _pool().submit(lambda: context.run(some))
+
+    # Where Python has no lock a thread keeps the context in which it began, with all that is in it, for ever: those of
+    # the pool begin in an empty one, and work in that of the call.
+    others = [Context().run(hire, copy_context()) for _ in range(min(count, len(queue)) - 1)]
     try:
         some()
         for other in others:
