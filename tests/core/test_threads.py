@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from skmargin._core import threads
+from skmargin._core import tasks, threads
 from skmargin._core.threads import _libraries, blas_count, blas_threads, on_threads, thread_count
 
 
@@ -31,6 +31,36 @@ def test_limits_that_overlap_leave_the_threads_as_they_were():
         first.__exit__(None, None, None)  # as a fit on another thread that began earlier
         assert numbers() == two
         second.__exit__(None, None, None)
+        assert numbers() == before
+
+
+def test_limits_of_several_threads_leave_the_threads_as_they_were():
+    with blas_threads(3), ThreadPoolExecutor(1) as left, ThreadPoolExecutor(1) as right:  # threads that live on
+        before, first, second = numbers(), blas_threads(1), blas_threads(2)
+        one, two = limited(1), limited(2)
+        left.submit(first.__enter__).result()
+        assert numbers() == one
+        right.submit(second.__enter__).result()
+        assert numbers() == two
+        left.submit(first.__exit__, None, None, None).result()
+        assert numbers() == two
+        right.submit(second.__exit__, None, None, None).result()
+        assert numbers() == before
+
+
+def test_tasks_on_threads_leave_the_threads_as_they_were():
+    with blas_threads(3), ThreadPoolExecutor(1) as other:
+        before, first, seen = numbers(), blas_threads(2), []
+        one = limited(1)
+        other.submit(first.__enter__).result()
+
+        def task():
+            seen.append(numbers())
+            other.submit(first.__exit__, None, None, None).result()
+            seen.append(numbers())
+
+        tasks.run([task, lambda: None], 2)
+        assert seen == [one, one]
         assert numbers() == before
 
 

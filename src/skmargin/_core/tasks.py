@@ -15,7 +15,8 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 
 from sklearn import config_context, get_config
-from threadpoolctl import threadpool_limits
+
+from .threads import blas_threads
 
 GRACE = 0.15  # seconds that stopped workers get; one inside a long call of LAPACK ends by itself, after that call
 
@@ -32,7 +33,7 @@ def run(tasks: Iterable[Callable[[], None]], n_threads: int, *, deaf: bool = Fal
             task()
         return
     workers = _Workers()
-    with threadpool_limits(limits=1) if n_threads > 1 else nullcontext():
+    with blas_threads(1) if n_threads > 1 else nullcontext():
         pool = ThreadPoolExecutor(n_threads, thread_name_prefix="skmargin")
         futures = {pool.submit(workers.call, task) for task in tasks}
         try:

@@ -11,6 +11,7 @@ from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
 
+import threadpoolctl
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
@@ -28,15 +29,34 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()  # looks at every library of the process, which takes longer than a small solve
 
 
+@cache
+def _blas() -> ThreadpoolController:
+    return _libraries().select(user_api="blas")
+
+
+@contextmanager
+def _control() -> Iterator[None]:
+    """From 3.8 on threadpoolctl sets no number, and does not say so, while another thread that set one is alive.
+
+    Here a thread may end what another began; `_lock` keeps them in order.
+    """
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    free = getattr(openblas, "clear_controlling_thread", lambda force: None)
+    free(force=True)
+    try:
+        yield
+    finally:
+        free(force=True)
+
+
 def _set(count: int) -> Any:
-    return _libraries().limit(limits=count, user_api="blas")
+    with _control():
+        return _blas().limit(limits=count)
 
 
 def blas_count() -> int:
     """Number of threads that BLAS has now."""
-    return max(
-        (library.num_threads for library in _libraries().lib_controllers if library.user_api == "blas"), default=1
-    )
+    return max((library.num_threads for library in _blas().lib_controllers), default=1)
 
 
 @contextmanager
@@ -62,7 +82,8 @@ def blas_threads(count: int) -> Iterator[None]:
             if _open:
                 _set(next(reversed(_open.values())))
             elif _before is not None:
-                _before.restore_original_limits()
+                with _control():
+                    _before.restore_original_limits()
 
 
 def thread_count(n_jobs: int | None) -> int:
