@@ -25,33 +25,33 @@ struct Move {
     double amount = 0;
 };
 
-// Moves between two classes p and q: as much of its room as `scale` times its gain beyond the price, not more than
-// `most` of it.
+// The moves between two classes p and q.
 class Exchange {
   public:
-    Exchange(std::vector<Move>& moves, const uint32_t* begin, const uint32_t* end, double scale, double most)
-        : moves_(moves), begin_(begin), end_(end), p_(moves[*begin].from), scale_(scale), most_(most) {}
-
-    void settle() {
-        // Newton steps on a piecewise linear function that falls, kept inside a bracket.
-        double lo = infinity, hi = -infinity;
+    Exchange(std::vector<Move>& moves, const uint32_t* begin, const uint32_t* end)
+        : moves_(moves), begin_(begin), end_(end), p_(moves[*begin].from) {
         bool back = false;
         each([&](const Move& m) {
-            const double price = m.from == p_ ? m.gain : -m.gain;
-            lo = std::min(lo, price);
-            hi = std::max(hi, price);
+            least_ = std::min(least_, price_of(m));
+            most_ = std::max(most_, price_of(m));
             back = back || m.from != p_;
         });
-        if (!back) lo = hi;  // nobody moves
-        double price = 0.5 * (lo + hi);
+        if (!back) least_ = most_;  // nobody moves
+        price_ = 0.5 * (least_ + most_);
+    }
+
+    // Each takes `scale` times its gain beyond the price as a share of its room, at most `share` of it.
+    void settle(double scale, double share) {
+        // Newton steps on a piecewise linear function that falls, kept inside a bracket.
+        double lo = least_, hi = most_;
         for (int trial = 0; trial < 50 && lo < hi; ++trial) {
-            const double surplus = at(price);
+            const double surplus = take(scale, share);
             if (std::abs(surplus) <= 1e-12 * (out_ + back_)) break;
-            (surplus > 0 ? lo : hi) = price;
-            price = free_ > 0 ? price + surplus / (scale_ * free_) : lo;
-            if (!(price > lo && price < hi)) price = 0.5 * (lo + hi);
+            (surplus > 0 ? lo : hi) = price_;
+            price_ = free_ > 0 ? price_ + surplus / (scale * free_) : lo;
+            if (!(price_ > lo && price_ < hi)) price_ = 0.5 * (lo + hi);
         }
-        at(price);
+        take(scale, share);
         const double less = std::min(out_, back_);  // rounding: make both ways exactly alike
         const double there = out_ > less ? less / out_ : 1, again = back_ > less ? less / back_ : 1;
         each([&](Move& m) { m.amount *= m.from == p_ ? there : again; });
@@ -62,13 +62,15 @@ class Exchange {
     void each(Visit visit) {
         for (const uint32_t* m = begin_; m != end_; ++m) visit(moves_[*m]);
     }
-    double at(double price) {
+    // Where a move is worth nothing.
+    double price_of(const Move& m) const { return m.from == p_ ? m.gain : -m.gain; }
+    double take(double scale, double most) {
         out_ = back_ = free_ = 0;
         each([&](Move& m) {
-            const double share = scale_ * (m.from == p_ ? m.gain - price : m.gain + price);
-            m.amount = m.room * std::clamp(share, 0.0, most_);
+            const double share = scale * (m.from == p_ ? m.gain - price_ : m.gain + price_);
+            m.amount = m.room * std::clamp(share, 0.0, most);
             (m.from == p_ ? out_ : back_) += m.amount;
-            if (share > 0 && share < most_) free_ += m.room;
+            if (share > 0 && share < most) free_ += m.room;
         });
         return out_ - back_;
     }
@@ -76,7 +78,7 @@ class Exchange {
     std::vector<Move>& moves_;
     const uint32_t *begin_, *end_;
     const int32_t p_;
-    const double scale_, most_;
+    double price_, least_ = infinity, most_ = -infinity;
     double out_ = 0, back_ = 0, free_ = 0;  // moved from p to q and back; room of the moves that follow the price
 };
 
@@ -111,14 +113,17 @@ double balanced_step(Ascent& ascent, typename Ascent::Model& model, Row row, Slo
     order.resize(moves.size());
     for (size_t m = moves.size(); m-- > 0;) order[start[pair(moves[m])]++] = static_cast<uint32_t>(m);
 
+    std::vector<Exchange> exchanges;
+    uint32_t begin = 0;
+    for (const uint32_t end : start)
+        if (begin < end) exchanges.emplace_back(moves, &order[begin], order.data() + end), begin = end;
+
     typename Ascent::Model along(ascent.geo);
     double gain = 0, square = 0;
     const auto search = [&](double scale, double most) {
         along.clear();
         gain = 0;
-        uint32_t begin = 0;
-        for (const uint32_t end : start)
-            if (begin < end) Exchange(moves, &order[begin], order.data() + end, scale, most).settle(), begin = end;
+        for (Exchange& exchange : exchanges) exchange.settle(scale, most);
         for (const Move& m : moves) {
             if (m.amount == 0) continue;
             gain += m.gain * m.amount;
