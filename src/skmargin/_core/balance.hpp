@@ -160,8 +160,9 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope,
     const auto balanced = [&] {
         return std::all_of(excess.begin(), excess.end(), [&](double e) { return std::abs(e) <= 1e-15 * total; });
     };
-    constexpr double parts[] = {0.0, 0.1, 1.0};  // of the widest
-    std::vector<int64_t> players[3];             // who plays first with each of them
+    constexpr int stages = 4;
+    constexpr double parts[stages] = {0.0, 0.1, 0.3, 1.0};  // of the widest
+    std::vector<int64_t> players[stages];                   // who plays first with each of them
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
             add_up(own, cls, alpha, m);
@@ -173,9 +174,10 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope,
                 top = std::max(top, slope(i, j));
             }
             least = std::min(least, top - second);
-            if (least < widest) players[least == 0 ? 0 : least < parts[1] * widest ? 1 : 2].push_back(i);
+            const auto p = least == 0 ? 0 : std::upper_bound(parts, parts + stages, least / widest) - parts;
+            if (p < stages) players[p].push_back(i);
         });
-    for (int p = 0; p < 3 && !balanced(); ++p) {
+    for (int p = 0; p < stages && !balanced(); ++p) {
         moves.width = parts[p] * widest;
         std::fill(capacity.begin(), capacity.end(), 0.0);
         const auto each = [&](auto visit) {
