@@ -110,13 +110,13 @@ std::tuple<double, int64_t, int64_t> ascend(Matrix<const T> gram, Vector<const i
 }
 
 template <class T>
-void add(Matrix<T> F, Matrix<const T> store, Vector<const int64_t> slot, Matrix<const double> coef) {
+void add(Matrix<T> F, Matrix<const T> store, Vector<const int64_t> slot, Matrix<const double> coef, bool careful) {
     require(store.shape(1) == F.shape(1), "store does not fit F");
     require(coef.shape(0) == slot.shape(0) && coef.shape(1) == F.shape(0), "coef does not fit slot and F");
     nb::gil_scoped_release unlocked;
     skm::Poll poll(skm::ask_python);
     skm::kernel_add(F.data(), static_cast<int64_t>(F.shape(1)), static_cast<int32_t>(F.shape(0)), store.data(),
-                    slot.data(), static_cast<int64_t>(slot.shape(0)), coef.data(), poll);
+                    slot.data(), static_cast<int64_t>(slot.shape(0)), coef.data(), careful, poll);
 }
 
 template <class T>
@@ -200,7 +200,7 @@ void bind_type(nb::module_& m) {
           "alpha"_a.noconvert(), "y"_a, "cap"_a, "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a,
           "longer"_a, "saved"_a, "norm"_a, "target"_a, "max_passes"_a, "seed"_a, "loss"_a);
     m.def("kernel_balance", balance<T>, "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a, "shift"_a, "loss"_a);
-    m.def("kernel_add", add<T>, "F"_a.noconvert(), "store"_a.noconvert(), "slot"_a, "coef"_a);
+    m.def("kernel_add", add<T>, "F"_a.noconvert(), "store"_a.noconvert(), "slot"_a, "coef"_a, "careful"_a);
     m.def("kernel_gather", gather<T>, "store"_a.noconvert(), "slot"_a, "column"_a, "out"_a.noconvert());
     m.def("kernel_scatter", scatter<T>, "values"_a.noconvert(), "column"_a, "out"_a.noconvert());
     m.def("kernel_mirror", mirror<T>, "store"_a.noconvert(), "slot"_a, "kept"_a, "sample"_a, "out"_a.noconvert());

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernel_blocks.hpp"
+#include "kernel_momentum.hpp"
 #include "random.hpp"
 
 namespace skm {
@@ -17,6 +19,8 @@ struct Ascended {
 
 // Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
 constexpr double omega = 1.3;
+constexpr int64_t crawl = 80;  // passes without the target after which they gather momentum
+constexpr int64_t least = 40;  // passes that may mend what `settle` broke
 constexpr int64_t rest = 5;    // passes that leave a sample out
 constexpr double wake = 0.05;  // an intercept that moved so far, beside margins of one, is news to all of them
 constexpr int window = 5;      // points in a mean
@@ -88,6 +92,9 @@ class MeanPoint {
 // pass before.  The others rest for the next passes, and their gaps count as they were: those that move settle with
 // each other first.  The intercept listens to all of them, so they wake when it has moved.  Only a check, the exact sum
 // of all gaps of the point or of the mean of the last points, can end the loop; it wakes all.
+//
+// Passes that have not met the target for long go on with momentum (kernel_momentum.hpp); blocks then move its point z,
+// and after every pass the samples have the scores and duals of x.
 template <class T, class Loss>
 class KernelAscent {
   public:
@@ -95,9 +102,10 @@ class KernelAscent {
                  const double* curvature, double* b, double* tot, double t, Lengths& lengths, double norm,
                  uint64_t seed, Poll& poll)
         : s_(samples), loss_(loss), K_(K), row_(row), curvature_(curvature), b_(b), tot_(tot), t_(t), lengths_(lengths),
-          outside_(lengths.saved), norm_(norm), random_(seed), poll_(poll), view_(samples, loss),
-          mean_(samples, b, tot), shift_(samples.k), next_(samples.k), coef_(samples.k), cls_(samples.k),
-          share_(samples.n), rests_(samples.n), order_(samples.n), start_(b, b + samples.k), asked_(start_) {}
+          outside_(lengths.saved), norm_(norm), random_(seed), poll_(poll), moves_(samples), view_(moves_, loss),
+          point_(samples, loss), mean_(samples, b, tot), shift_(samples.k), next_(samples.k), coef_(2 * samples.k),
+          cls_(2 * samples.k), share_(samples.n), rests_(samples.n), order_(samples.n), start_(b, b + samples.k),
+          asked_(start_) {}
 
     Ascended run(double target, int64_t max_passes) {
         result_.gap = full_gap();
@@ -106,17 +114,24 @@ class KernelAscent {
         double best = infinity;
         int64_t best_pass = 0;
         do {  // a round without a pass would come again, and again
+            if (accelerates && !met_ && result_.passes == crawl) gather();
             const double seen = pass();
-            result_.gap = seen;
+            if (!momentum_) result_.gap = seen;
             if (drift_ > 1) {  // samples outside the working set have a say in b: ask them
                 result_.gap = std::min(seen, target);
                 break;
             }
-            const bool last = seen <= target || result_.passes == max_passes;
-            const bool due = last || result_.passes % patience == 0;
+            const bool last = (!momentum_ && seen <= target) || result_.passes == max_passes;
+            const bool due = last || result_.passes % (momentum_ || met_ ? window : patience) == 0;
             if (due || seen <= reach * target) mean_.add();
             if (!due && mean_.count() < window) continue;
             check(target, last);
+            if (momentum_ && result_.gap <= target) {
+                settle();
+                max_passes = std::min(max_passes, result_.passes + std::max(least, result_.passes / 4));
+            } else if (momentum_ && momentum_->spent(dual_, result_.gap, result_.passes)) {
+                momentum_->begin(result_.passes);
+            }
             // The number type may not resolve the target: no progress over many passes ends the loop as well.
             if (result_.gap < 0.9 * best) {
                 best = result_.gap;
@@ -125,10 +140,55 @@ class KernelAscent {
                 break;
             }
         } while (result_.gap > target && result_.passes < max_passes);
+        if (met_ && result_.gap > target) {
+            met_->swap();
+            result_.gap = target;
+        }
         return result_;
     }
 
   private:
+    // The squared loss of the band has no flat directions.
+    static constexpr bool accelerates = Loss::bounded;
+
+    // Momentum.
+    void gather() {
+        momentum_.emplace(s_, tot_, result_.passes);
+        moves_ = momentum_->samples();
+    }
+
+    // Momentum ends, the target is met.  Its means of duals are next to bounds where the points z are at them: samples
+    // go there where D rises, and the next working sets and the machine are smaller.  The loss feels these steps, but
+    // some plain passes mend that; or else the point that has met the target comes back.
+    void settle() {
+        met_.emplace(s_, b_, tot_);
+        met_->add();
+        const std::vector<double> z = momentum_->duals();
+        momentum_.reset();
+        moves_ = s_;
+        set_shift();
+        for (int64_t i = 0; i < s_.n; ++i) {
+            view_.load(i, shift_.data());
+            poll_.work(8.0 * s_.k);
+            for (int32_t j = 0; j < view_.m; ++j) next_[j] = z[i * s_.k + view_.cls(j)];
+            if (loss_.at_vertex(i, next_.data(), view_.m) && rise(i) > 0) take(i);
+        }
+        result_.gap = best_gap();
+        tau_ = 0.5 * result_.gap / static_cast<double>(s_.n);
+    }
+    // What the next duals of the sample in view add to D.
+    double rise(int64_t i) const {
+        double sum = 0, squares = 0, product = 0;
+        for (int32_t j = 0; j < view_.m; ++j) {
+            const double step = next_[j] - view_.alpha[j];
+            sum += step;
+            squares += step * step;
+            product += step * view_.d[j];
+        }
+        return loss_.dual(i, next_.data(), view_.m) - view_.dual - product -
+               0.5 * (curvature_[i] + t_) * (sum * sum + squares);
+    }
+
     // One visit of all samples that do not rest; returns the sum of the gaps that it saw.
     double pass() {
         ++result_.passes;
@@ -143,21 +203,34 @@ class KernelAscent {
         random_.shuffle(order_.begin(), awake);
         for (uint32_t place = 0; place < awake; ++place) {
             const int64_t i = order_[place];
-            const double gap = view_.load(i, shift_.data());
+            const double gap = load(i);
             seen += share_[i] = gap;
             poll_.work(8.0 * s_.k);
             if (gap <= tau_) rests_[i] = result_.passes + rest;
             else move(i);
+            if (momentum_) momentum_->next();
         }
+        if (momentum_) momentum_->publish();
         if (t_ > 0) listen();
-        tau_ = 0.5 * seen / static_cast<double>(s_.n);
+        tau_ = (momentum_ ? 0.3 : 0.5) * seen / static_cast<double>(s_.n);
         return seen;
+    }
+
+    double load(int64_t i) {
+        if (!momentum_) return view_.load(i, shift_.data());
+        if (t_ > 0) momentum_->shift(b_, t_, shift_.data());
+        return view_.load(i, shift_.data(), momentum_->weight());
     }
 
     // Solves the block of the sample that is in view.
     void move(int64_t i) {
-        loss_.block(i, (curvature_[i] + t_) / omega, view_.d.data(), view_.alpha.data(), view_.m, next_.data());
-        double* alpha = s_.alpha + i * s_.k;
+        const double stride = momentum_ ? momentum_->stride() : omega;
+        loss_.block(i, (curvature_[i] + t_) / stride, view_.d.data(), view_.alpha.data(), view_.m, next_.data());
+        take(i);
+    }
+    // The duals of the sample in view become the next ones.
+    void take(int64_t i) {
+        double* alpha = moves_.alpha + i * s_.k;
         double own = 0;
         int32_t changed = 0;
         for (int32_t j = 0; j < view_.m; ++j) {
@@ -171,11 +244,12 @@ class KernelAscent {
         if (changed == 0) return;
         cls_[changed] = s_.y[i];
         coef_[changed++] = own;
+        const int32_t sums = momentum_ ? momentum_->step(i, cls_.data(), coef_.data(), changed) : changed;
         const T* values = K_ + (row_ ? row_[i] : i) * s_.ld;
-        simd_.axpys(values, s_.ld, s_.F, s_.ld, cls_.data(), changed, coef_.data());
+        simd_.axpys(values, s_.ld, moves_.F, s_.ld, cls_.data(), sums, coef_.data());
         ++result_.updates;
-        poll_.work(2.0 * changed * static_cast<double>(s_.ld));
-        if (t_ > 0)
+        poll_.work(2.0 * sums * static_cast<double>(s_.ld));
+        if (t_ > 0 && !momentum_)
             for (int32_t j = 0; j < changed; ++j) {
                 tot_[cls_[j]] += coef_[j];
                 shift_[cls_[j]] = b_[cls_[j]] + t_ * tot_[cls_[j]];
@@ -184,9 +258,10 @@ class KernelAscent {
 
     // A step of the multipliers.
     void listen() {
-        double moved = 0;
+        double moved = 0, squares = 0;
         for (int32_t l = 0; l < s_.k; ++l) {
             b_[l] += t_ * tot_[l];
+            squares += tot_[l] * tot_[l];
             drift_ = std::max(drift_, std::abs(b_[l] - start_[l]));
             moved = std::max(moved, std::abs(b_[l] - asked_[l]));
         }
@@ -195,33 +270,40 @@ class KernelAscent {
             asked_.assign(b_, b_ + s_.k);
         }
         set_shift();
+        if (momentum_) momentum_->lower(t_ * squares);
     }
 
     // The exact gap of the mean of the last points, or of the point where that misses the target.
     void check(double target, bool last) {
         wake_all();
+        const bool several = mean_.count() > 1;
         mean_.swap();
         result_.gap = best_gap();
         if (result_.gap > target) {
             mean_.swap();
-            if (last) result_.gap = best_gap();
+            if (several && (last || momentum_)) result_.gap = best_gap();
             set_shift();
         }
         mean_.clear();
     }
 
-    // Exact sum of the gaps, plus with an intercept the dual weight that is out of balance.
+    // Exact sum of the gaps, plus with an intercept the dual weight that is out of balance; D, with multipliers.
     double full_gap() {
         double sum = 0;
+        dual_ = 0;
         set_shift();
         lengths_.clear();
         for (int64_t i = 0; i < s_.n; ++i) {
-            sum += view_.load(i, shift_.data());
-            lengths_.add(loss_, i, view_.d.data(), view_.m, view_.value);
+            sum += point_.load(i, shift_.data());
+            dual_ += point_.dual - 0.5 * point_.product;
+            lengths_.add(loss_, i, point_.d.data(), point_.m, point_.value);
             poll_.work(8.0 * s_.k);
         }
         if (t_ > 0)
-            for (int32_t l = 0; l < s_.k; ++l) sum += std::abs(tot_[l]);
+            for (int32_t l = 0; l < s_.k; ++l) {
+                sum += std::abs(tot_[l]);
+                dual_ -= 0.5 * b_[l] * tot_[l];
+            }
         return sum;
     }
     // With class vectors of the best length.
@@ -248,8 +330,12 @@ class KernelAscent {
     const double norm_;
     Random random_;
     Poll& poll_;
-    SampleView<T, Loss> view_;
+    KernelSamples<T> moves_;     // the point that blocks move,
+    SampleView<T, Loss> view_;   // a sample of it,
+    SampleView<T, Loss> point_;  // and of the point that is measured
+    std::optional<Momentum<T>> momentum_;
     MeanPoint<T> mean_;
+    std::optional<MeanPoint<T>> met_;  // the target, with momentum
     std::vector<double> shift_, next_, coef_;
     std::vector<int32_t> cls_;
     std::vector<double> share_;        // gaps as they were last seen
@@ -258,7 +344,7 @@ class KernelAscent {
     const std::vector<double> start_;  // the intercepts at the start,
     std::vector<double> asked_;        // and when all samples were asked last
     double drift_ = 0;                 // how far the intercepts have been from the start
-    double tau_ = 0;
+    double tau_ = 0, dual_ = 0;
     Ascended result_;
 };
 

@@ -40,18 +40,12 @@ class SampleView {
 
     // Loads sample i with scores F + shift; returns its gap value - dual + alpha'd, which is never negative.
     double load(int64_t i, const double* shift) {
-        y_ = s_.y[i];
-        const double own = s_.scores(i)[y_ * s_.ld] + shift[y_];
-        product = rivals(i, shift, own, 0, y_, 0) + rivals(i, shift, own, y_ + 1, s_.k, y_);
-        const int32_t leader = loss_.leader(i);
-        first_ = leader < 0 ? 0 : leader - (leader > y_);
-        if (first_ > 0) {
-            std::swap(d[0], d[first_]);
-            std::swap(alpha[0], alpha[first_]);
-        }
-        value = loss_.value(i, d.data(), m);
-        dual = loss_.dual(i, alpha.data(), m);
-        return std::max(0.0, value - dual + product);
+        return load(i, shift, [](const T* f) { return *f; });
+    }
+    // The scores of a second point stand below those of the first, and count so many times.
+    double load(int64_t i, const double* shift, double weight) {
+        const int64_t below = s_.k * s_.ld;
+        return load(i, shift, [=](const T* f) { return *f + weight * f[below]; });
     }
     // The class of rival j.
     int32_t cls(int32_t j) const {
@@ -70,8 +64,24 @@ class SampleView {
     double value = 0, dual = 0, product = 0;
 
   private:
+    template <class Score>
+    double load(int64_t i, const double* shift, Score score) {
+        y_ = s_.y[i];
+        const double own = score(s_.scores(i) + y_ * s_.ld) + shift[y_];
+        product = rivals(i, shift, score, own, 0, y_, 0) + rivals(i, shift, score, own, y_ + 1, s_.k, y_);
+        const int32_t leader = loss_.leader(i);
+        first_ = leader < 0 ? 0 : leader - (leader > y_);
+        if (first_ > 0) {
+            std::swap(d[0], d[first_]);
+            std::swap(alpha[0], alpha[first_]);
+        }
+        value = loss_.value(i, d.data(), m);
+        dual = loss_.dual(i, alpha.data(), m);
+        return std::max(0.0, value - dual + product);
+    }
     // The classes from first to last become rivals at the places from j on; returns their part of alpha'd.
-    double rivals(int64_t i, const double* shift, double own, int32_t first, int32_t last, int32_t j) {
+    template <class Score>
+    double rivals(int64_t i, const double* shift, Score score, double own, int32_t first, int32_t last, int32_t j) {
         const T* f = s_.scores(i) + first * s_.ld;
         const double* a = s_.alpha + i * s_.k + first;
         shift += first;
@@ -79,15 +89,15 @@ class SampleView {
         const int32_t count = last - first;
         int32_t l = 0;
         for (; l + 2 <= count; l += 2, f += 2 * s_.ld) {
-            to[l] = own - (f[0] + shift[l]);
-            to[l + 1] = own - (f[s_.ld] + shift[l + 1]);
+            to[l] = own - (score(f) + shift[l]);
+            to[l + 1] = own - (score(f + s_.ld) + shift[l + 1]);
             dual[l] = a[l];
             dual[l + 1] = a[l + 1];
             even += to[l] * a[l];
             odd += to[l + 1] * a[l + 1];
         }
         if (l < count) {
-            to[l] = own - (f[0] + shift[l]);
+            to[l] = own - (score(f) + shift[l]);
             dual[l] = a[l];
             even += to[l] * a[l];
         }
@@ -159,11 +169,13 @@ void kernel_balance(const KernelSamples<T>& samples, const Loss& loss, const dou
     balance(k, samples.n, loss, with, slope, poll);
 }
 
-// F[l, :] += sum_r coef[r, l] store[slot[r], :], by strips of columns that stay in the cache.
+// F[l, :] += sum_r coef[r, l] store[slot[r], :], by strips of columns that stay in the cache.  `careful`: T sums up a
+// few rows at a time, and float64 these sums, since long sums of large numbers of both signs lose more than the rows
+// did.
 template <class T>
 void kernel_add(T* F, int64_t n, int32_t k, const T* store, const int64_t* slot, int64_t rows, const double* coef,
-                Poll& poll) {
-    constexpr int64_t strip = 4096;
+                bool careful, Poll& poll) {
+    constexpr int64_t strip = 4096, few = 128;
     const Simd<T>& vector = simd<T>();
     std::vector<int32_t> cls;
     std::vector<double> value;
@@ -176,13 +188,28 @@ void kernel_add(T* F, int64_t n, int32_t k, const T* store, const int64_t* slot,
             }
         first.push_back(static_cast<int64_t>(cls.size()));
     }
+    std::vector<double> sums(careful ? k * strip : 0);
     for (int64_t j = 0; j < n; j += strip) {
         const int64_t width = std::min(strip, n - j);
+        if (careful) std::fill(sums.begin(), sums.end(), 0.0);
+        // What F has goes to the sums, and F begins again at zero; or the sums come back.
+        const auto exchange = [&](bool back) {
+            for (int32_t l = 0; l < k; ++l) {
+                T* f = F + l * n + j;
+                double* sum = sums.data() + l * strip;
+                for (int64_t c = 0; c < width; ++c) {
+                    sum[c] += f[c];
+                    f[c] = back ? static_cast<T>(sum[c]) : T{0};
+                }
+            }
+        };
         for (int64_t r = 0; r < rows; ++r) {
+            if (careful && r % few == 0) exchange(false);
             const int32_t m = static_cast<int32_t>(first[r + 1] - first[r]);
             vector.axpys(store + slot[r] * n + j, width, F + j, n, cls.data() + first[r], m, value.data() + first[r]);
             poll.work(2.0 * m * static_cast<double>(width));
         }
+        if (careful) exchange(true);
     }
 }
 

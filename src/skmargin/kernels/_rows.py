@@ -32,6 +32,7 @@ MOST = 0.375  # share of the samples from which on a working set has its values 
 MIRROR = 96  # copying a number takes about as long as the product of so many features
 FAR = 32  # gamma times squared distance from the mean up to which float32 keeps the small distances
 LARGE = 1e30  # kernel values beyond which float32 would overflow in the sums of a fit
+CAREFUL = 1e-4  # rounding error of a score, beside margins of one, from which on long sums are split
 SPREAD = 10  # standard deviations that a rounding error never exceeds
 
 
@@ -346,9 +347,11 @@ class KernelRows:
 
     def add(self, F: np.ndarray, samples: np.ndarray, coef: np.ndarray) -> None:
         """``F[l, :] += sum_r coef[r, l] K(x_r, .)`` over the given samples r, in any order; F has one row a class."""
-        coef = np.ascontiguousarray(coef)
+        coef, lengths = np.ascontiguousarray(coef), np.sqrt(np.maximum(self.diagonal, 0))
+        most = lengths.max() * (lengths[samples] @ np.abs(coef)).max(initial=0)  # that they can add up to
+        careful = bool(np.finfo(self.dtype).eps * most > CAREFUL)
         for part, block, slot in self.blocks(samples):
-            _ext.kernel_add(F, block, slot, coef[part])
+            _ext.kernel_add(F, block, slot, coef[part], careful)
 
 
 def _runs(slots: np.ndarray) -> list[np.ndarray]:
