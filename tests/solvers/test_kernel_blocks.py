@@ -338,6 +338,49 @@ def test_memory_is_that_of_the_kernel_rows(fit_intercept):
     assert before < 1.05 * matrix and besides < 0.35 * matrix
 
 
+def overlapping(n=200, k=4, seed=0):
+    """Classes in a line with labels of which some are wrong: with a large C the dual has flat directions."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, k, n)
+    X = rng.normal(size=(n, 2))
+    X[:, 0] += 2 * y
+    wrong = rng.random(n) < 0.15
+    y[wrong] = rng.integers(0, k, wrong.sum())
+    return X, y.astype(np.int32), rng.uniform(0.2, 3.0, n)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("loss", ["max", "sum", "top"])
+def test_large_C_needs_few_passes(loss, fit_intercept, dtype):
+    """Without momentum 10 000 passes leave a gap of one to seven per cent."""
+    X, y, weight = overlapping()
+    cap, rows = 1e3 * weight, KernelRows(X, "rbf", 0.5, dtype=dtype)
+    state = solve_kernel(rows, y, cap, 4, loss, K=2, fit_intercept=fit_intercept, tol=1e-3)
+    assert state.n_iter < 6000
+    P, D = primal_dual(gram(X, kernel="rbf", gamma=0.5), y, cap, state, loss, 2)
+    assert state.objective == pytest.approx(P, rel=1e-4)
+    assert state.gap <= 1e-3 and state.gap == pytest.approx((P - D) / P, rel=0.05)
+    check_feasible(state, y, cap, loss, 2, fit_intercept)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_momentum_reaches_narrow_tolerances(fit_intercept):
+    X, y, weight = overlapping()
+    cap, rows = 1e3 * weight, KernelRows(X, "rbf", 0.5, dtype=np.float64)
+    state = solve_kernel(rows, y, cap, 4, "max", fit_intercept=fit_intercept, tol=1e-6, max_iter=100_000)
+    P, D = primal_dual(gram(X, kernel="rbf", gamma=0.5), y, cap, state, "max", 1)
+    assert state.gap <= 1e-6 and P - D <= 1.01e-6 * P
+    check_feasible(state, y, cap, "max", 1, fit_intercept)
+
+
+def test_momentum_leaves_duals_at_zero():
+    """Means of points do not: without a step to the bounds there are a fifth more support vectors."""
+    X, y, weight = overlapping()
+    state = solve_kernel(KernelRows(X, "rbf", 0.5, dtype=np.float64), y, 10 * weight, 4, "max", tol=1e-3)
+    assert (state.alpha > 0).any(axis=1).sum() < 160
+
+
 def test_gaps_too_small_for_a_row_each_do_not_stop_the_passes():
     """The working set has reached its target, most of the gap is elsewhere: rounds went by without a pass."""
     X, y = load_iris(return_X_y=True)

@@ -19,7 +19,7 @@ struct Ascended {
 
 // Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
 constexpr double omega = 1.3;
-constexpr int64_t crawl = 80;  // passes without the target after which they gather momentum
+constexpr int64_t crawl = 100;  // passes without the target after which they gather momentum
 constexpr int64_t least = 40;  // passes that may mend what `settle` broke
 constexpr int64_t rest = 5;    // passes that leave a sample out
 constexpr double wake = 0.05;  // an intercept that moved so far, beside margins of one, is news to all of them

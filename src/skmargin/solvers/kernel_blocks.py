@@ -15,7 +15,8 @@ sum.  It is the stopping rule, the selection rule and the shrinking rule in one:
     repeat
         rows of K for W, the square K_WW (where W is most samples, within the rows themselves)
         block ascent on W (_core/kernel_ascent.hpp) until sum_W g_i <= max(0.85 tol P, 0.05 of what it was),
-            or not so far where memory holds only a part of the samples that should be in W
+            or not so far where memory holds only a part of the samples that should be in W;
+            passes that do not get there soon gather momentum (_core/kernel_momentum.hpp)
         F += K dc for the samples that changed
         g over all samples, P;    stop if sum g_i <= tol P
         W = the samples of all but two per cent of the gap, of those without a row only such as have about the mean gap
@@ -29,7 +30,8 @@ in the scores of all samples alike is taken back by b.
 The primal point is that of the duals, or a little longer (``stretch``): with many free support vectors their small
 losses, which the dual hardly feels any more, are most of the gap.
 
-Crammer & Singer (2001), Weston & Watkins (1998), Lapin, Hein & Schiele (2015) for the losses.
+Crammer & Singer (2001), Weston & Watkins (1998), Lapin, Hein & Schiele (2015) for the losses; Fercoq & Richtarik
+(2015) for the momentum.
 """
 
 from __future__ import annotations
