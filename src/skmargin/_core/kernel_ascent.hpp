@@ -20,12 +20,12 @@ struct Ascended {
 // Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
 constexpr double omega = 1.3;
 constexpr int64_t crawl = 100;  // passes without the target after which they gather momentum
-constexpr int64_t least = 40;  // passes that may mend what `settle` broke
-constexpr int64_t rest = 5;    // passes that leave a sample out
-constexpr double wake = 0.05;  // an intercept that moved so far, beside margins of one, is news to all of them
-constexpr int window = 5;      // points in a mean
-constexpr double reach = 4;    // points belong to a mean, which costs time, with gaps up to so many targets
-constexpr int patience = 50;   // passes from one check to the next at most
+constexpr int64_t least = 40;   // passes that may mend what `settle` broke
+constexpr int64_t rest = 5;     // passes that leave a sample out
+constexpr double wake = 0.05;   // an intercept that moved so far, beside margins of one, is news to all of them
+constexpr int window = 5;       // points in a mean
+constexpr double reach = 4;     // points belong to a mean, which costs time, with gaps up to so many targets
+constexpr int patience = 50;    // passes from one check to the next at most
 
 // The point of block ascent on a working set, and the mean of the points after the last passes.
 //

@@ -202,6 +202,7 @@ def solve_kernel(
         left = max_iter - work.n_iter if work.n_updates < max_updates else 0
         tell_gap(work.gap / work.objective if work.objective > 0 else 0.0, tol)
         if work.gap <= goal() or left <= 0:
+            dtype = rows.dtype
             if fresh < work.n_iter and rows.dtype == np.float32:
                 if work.rounding() > ROUNDING * goal():
                     rows.promote()
@@ -209,7 +210,8 @@ def solve_kernel(
                 fresh = work.n_iter
             if (work.gap <= goal() or left <= 0) and work.certify(goal, last=left <= 0):
                 break
-            care *= 0.3  # the duals are not balanced well enough
+            if rows.dtype == dtype:
+                care *= 0.3  # the duals are not balanced well enough
         elif stuck and rows.dtype == np.float32:
             rows.promote()
             work.restart()
