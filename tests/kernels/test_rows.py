@@ -63,6 +63,18 @@ def test_squares_and_sums_are_those_of_the_matrix(kernel, container, dtype, atol
     assert rows.has().sum() * 90 * rows.dtype.itemsize <= cache_size * 2**20 or kernel == "precomputed"
 
 
+def test_long_sums_of_large_numbers_lose_about_as_much_as_the_rows_did():
+    rng = np.random.default_rng(2)
+    Z = rng.normal(size=(2000, 3))
+    rows, samples, coef = KernelRows(Z, "rbf", 0.01), np.arange(2000), 1e3 * rng.normal(size=(2000, 2))
+    rows.keep(samples)
+    F = np.zeros((2, 2000), dtype=np.float32)
+    rows.add(F, samples, coef)
+    exact = coef.T @ rows._store[rows._slot].astype(np.float64)
+    rounding = np.finfo(np.float32).eps * np.linalg.norm(coef, axis=0).mean()  # of the rows
+    assert np.abs(F - exact).mean() < 2 * rounding  # five times in one sum
+
+
 @pytest.mark.parametrize("container", [np.array, sparse.csr_array])
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_rows_of_many_features_are_completed_from_those_that_are_kept(kernel, container, monkeypatch):

@@ -20,7 +20,9 @@ struct Ascended {
 // Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
 constexpr double omega = 1.3;
 constexpr int64_t crawl = 100;  // passes without the target after which they gather momentum
-constexpr int64_t least = 40;   // passes that may mend what `settle` broke
+constexpr int64_t mend = 40;    // passes, or a quarter of all, for what the end of momentum breaks
+constexpr double quiet = 0.5;   // of the mean gap: a sample below rests,
+constexpr double hushed = 0.3;  // and with momentum
 constexpr int64_t rest = 5;     // passes that leave a sample out
 constexpr double wake = 0.05;   // an intercept that moved so far, beside margins of one, is news to all of them
 constexpr int window = 5;       // points in a mean
@@ -88,8 +90,8 @@ class MeanPoint {
 //   b, tot, t                          intercept without penalty: blocks see F + b + t tot and curvature K_ii + t, and
 //                                      b += t tot after every pass (t = 0: none)
 //
-// A pass visits the samples in fresh random order and moves those whose gap exceeds tau, half of the mean gap of the
-// pass before.  The others rest for the next passes, and their gaps count as they were: those that move settle with
+// A pass visits the samples in fresh random order and moves those whose gap exceeds tau, a share of the mean gap of
+// the pass before.  The others rest for the next passes, and their gaps count as they were: those that move settle with
 // each other first.  The intercept listens to all of them, so they wake when it has moved.  Only a check, the exact sum
 // of all gaps of the point or of the mean of the last points, can end the loop; it wakes all.
 //
@@ -110,7 +112,7 @@ class KernelAscent {
     Ascended run(double target, int64_t max_passes) {
         result_.gap = full_gap();
         for (size_t j = 0; j < outside_.size(); ++j) outside_[j] -= lengths_.saved[j];
-        tau_ = 0.5 * result_.gap / static_cast<double>(s_.n);
+        tau_ = quiet * result_.gap / static_cast<double>(s_.n);
         double best = infinity;
         int64_t best_pass = 0;
         do {  // a round without a pass would come again, and again
@@ -128,7 +130,7 @@ class KernelAscent {
             check(target, last);
             if (momentum_ && result_.gap <= target) {
                 settle();
-                max_passes = std::min(max_passes, result_.passes + std::max(least, result_.passes / 4));
+                max_passes = std::min(max_passes, result_.passes + std::max(mend, result_.passes / 4));
             } else if (momentum_ && momentum_->spent(dual_, result_.gap, result_.passes)) {
                 momentum_->begin(result_.passes);
             }
@@ -151,7 +153,7 @@ class KernelAscent {
     // The squared loss of the band has no flat directions.
     static constexpr bool accelerates = Loss::bounded;
 
-    // Momentum.
+    // From here on, passes have momentum.
     void gather() {
         momentum_.emplace(s_, tot_, result_.passes);
         moves_ = momentum_->samples();
@@ -174,7 +176,7 @@ class KernelAscent {
             if (loss_.at_vertex(i, next_.data(), view_.m) && rise(i) > 0) take(i);
         }
         result_.gap = best_gap();
-        tau_ = 0.5 * result_.gap / static_cast<double>(s_.n);
+        tau_ = quiet * result_.gap / static_cast<double>(s_.n);
     }
     // What the next duals of the sample in view add to D.
     double rise(int64_t i) const {
@@ -212,7 +214,7 @@ class KernelAscent {
         }
         if (momentum_) momentum_->publish();
         if (t_ > 0) listen();
-        tau_ = (momentum_ ? 0.3 : 0.5) * seen / static_cast<double>(s_.n);
+        tau_ = (momentum_ ? hushed : quiet) * seen / static_cast<double>(s_.n);
         return seen;
     }
 
