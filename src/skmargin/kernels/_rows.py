@@ -28,7 +28,9 @@ BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
 SCORE_ROWS = 512  # rows scored at once
 PREPARED_NUMBERS, PREPARED_SHARE = 1 << 18, 1 / 24  # of the data prepared at once; as a share of the kernel matrix
 MULTIPLE = 64  # of it are columns prepared at once, and at least two: BLAS wastes time on other numbers
-MOST = 0.375  # share of the samples from which on a working set has its values from whole rows: their copy is too large
+# Share w of the samples from which on a working set has its values from whole rows: together with a copy, w + w^2, they
+# stay below the whole matrix.  Where that is small the arrays beside it count, too.
+MOST, MOST_OF_FEW, FEW = 0.6, 0.375, 2000
 MIRROR = 96  # copying a number takes about as long as the product of so many features
 FAR = 32  # gamma times squared distance from the mean up to which float32 keeps the small distances
 LARGE = 1e30  # kernel values beyond which float32 would overflow in the sums of a fit
@@ -297,7 +299,8 @@ class KernelRows:
         Two empty arrays instead where these are in the order of the samples.
         """
         slot = self._slot[samples]
-        if len(samples) >= MOST * self.n and slot.min() >= 0:
+        most = MOST if self.n > FEW else MOST_OF_FEW
+        if len(samples) >= most * self.n and slot.min() >= 0:
             return self._store, slot, samples
         nothing = np.empty(0, dtype=np.int64)
         return self.square(samples), nothing, nothing
