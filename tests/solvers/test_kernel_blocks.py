@@ -353,7 +353,7 @@ def overlapping(n=200, k=4, seed=0):
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("loss", ["max", "sum", "top"])
 def test_large_C_needs_few_passes(loss, fit_intercept, dtype):
-    """Without momentum 10 000 passes leave a gap of one to seven per cent."""
+    """Without momentum 10 000 passes leave a gap of a half to seven per cent."""
     X, y, weight = overlapping()
     cap, rows = 1e3 * weight, KernelRows(X, "rbf", 0.5, dtype=dtype)
     state = solve_kernel(rows, y, cap, 4, loss, K=2, fit_intercept=fit_intercept, tol=1e-3)
