@@ -1,8 +1,8 @@
 // A step of ascent on the dual of a hinge that leaves every sum_i c_il what it is (balance.hpp).
 //
-// What one sample moves from class p to class q another one moves back.  Of all moves between p and q those are made
-// that gain more than a price for the way from p to q, which is the loss of a price for the way back; at the right
-// price both ways carry the same.  This is a step of projected gradients, with the room that a move has as its measure.
+// What one sample moves from class p to class q another one moves back.  The way from p to q has a price, which the way
+// back is paid; moves that gain something after that are made, and at the right price both ways carry the same.  This
+// is a step of projected gradients, with the room that a move has as its measure.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -13,6 +13,7 @@
 #include "balance.hpp"
 #include "duals.hpp"
 #include "losses.hpp"
+#include "poll.hpp"
 
 namespace skm {
 
@@ -28,8 +29,8 @@ struct Move {
 // The moves between two classes p and q.
 class Exchange {
   public:
-    Exchange(std::vector<Move>& moves, const uint32_t* begin, const uint32_t* end)
-        : moves_(moves), begin_(begin), end_(end), p_(moves[*begin].from) {
+    Exchange(std::vector<Move>& moves, const uint32_t* begin, const uint32_t* end, Poll& poll)
+        : moves_(moves), begin_(begin), end_(end), p_(moves[*begin].from), poll_(poll) {
         bool back = false;
         each([&](const Move& m) {
             least_ = std::min(least_, price_of(m));
@@ -65,6 +66,7 @@ class Exchange {
     // Where a move is worth nothing.
     double price_of(const Move& m) const { return m.from == p_ ? m.gain : -m.gain; }
     double take(double scale, double most) {
+        poll_.work(8.0 * static_cast<double>(end_ - begin_));
         out_ = back_ = free_ = 0;
         each([&](Move& m) {
             const double share = scale * (m.from == p_ ? m.gain - price_ : m.gain + price_);
@@ -78,6 +80,7 @@ class Exchange {
     std::vector<Move>& moves_;
     const uint32_t *begin_, *end_;
     const int32_t p_;
+    Poll& poll_;
     double price_, least_ = infinity, most_ = -infinity;
     double out_ = 0, back_ = 0, free_ = 0;  // moved from p to q and back; room of the moves that follow the price
 };
@@ -97,6 +100,7 @@ double balanced_step(Ascent& ascent, typename Ascent::Model& model, Row row, Slo
     for (int64_t i = 0; i < ascent.n; ++i) {
         const Duals::Row r = row(i);
         if (r.size == 0) continue;
+        ascent.team.poll.work(8.0 * r.size);
         const auto take = [&](int32_t from, int32_t to, double room, int32_t j, int32_t l) {
             if (room == 0) return;
             const int32_t cls[] = {from, to};
@@ -116,7 +120,8 @@ double balanced_step(Ascent& ascent, typename Ascent::Model& model, Row row, Slo
     std::vector<Exchange> exchanges;
     uint32_t begin = 0;
     for (const uint32_t end : start)
-        if (begin < end) exchanges.emplace_back(moves, &order[begin], order.data() + end), begin = end;
+        if (begin < end)
+            exchanges.emplace_back(moves, &order[begin], order.data() + end, ascent.team.poll), begin = end;
 
     typename Ascent::Model along(ascent.geo);
     double gain = 0, square = 0;
