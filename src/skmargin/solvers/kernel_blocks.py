@@ -55,6 +55,7 @@ CROWDED_DROP = 0.3  # where memory does not hold all samples that need work
 WORTH = 0.9  # of the mean gap: a sample below does not get a row yet
 LEFT = 0.02  # share of the gap that stays outside a working set
 LONGER = np.array([0.5, 0.25, 0.125])  # lengths tried for the class vectors: so much of the final gap they may cost
+FEW_STEPS = 32  # of a sample in a round, up to which the scores that they moved are as good as a fresh sum of rows
 LINE = 64  # bytes of a line of the cache
 PROXIMAL = 0.06  # t of the multipliers, in mean curvatures: smaller steps above, slow balance below
 DEVIATIONS = 2  # standard ones, of a rounding error that a sample may have
@@ -386,8 +387,9 @@ class _Work:
         rows = self.rows
         rows.keep(W)
         matrix, row, column = rows.within(W)
+        whole = len(column) > 0  # the steps move the scores of all samples
         F = _aligned_zeros((len(self.F), matrix.shape[1]), rows.dtype)
-        F[:, column if len(column) else slice(len(W))] = self.F[:, W]
+        F[:, : rows.n if whole else len(W)] = self.F if whole else self.F[:, W]
         alpha = self.alpha[W]
         trials = slice(None if self.stretch > 1 else 0)  # what saves nothing now will not soon
         gap, passes, updates = _ext.kernel_ascent(
@@ -412,12 +414,15 @@ class _Work:
         )
         self.n_iter += passes
         self.n_updates += updates
-        del F
-        changed = np.flatnonzero((alpha != self.alpha[W]).any(axis=1))
-        W, alpha = W[changed], alpha[changed]
-        step = coefficients(alpha - self.alpha[W], self.y[W])
-        self.alpha[W] = alpha
-        self._add(W, step)
+        if whole and updates <= FEW_STEPS * len(W) and rows.dtype == np.float32:
+            self.F, self.alpha[W] = F, alpha
+        else:
+            del F
+            changed = np.flatnonzero((alpha != self.alpha[W]).any(axis=1))
+            W, alpha = W[changed], alpha[changed]
+            step = coefficients(alpha - self.alpha[W], self.y[W])
+            self.alpha[W] = alpha
+            self._add(W, step)
         self.tune()
         self.measure()
         return gap > target and passes < max_passes
