@@ -11,6 +11,7 @@
 // near, which costs next to nothing; then, what is left, by taking away flow, which every loss allows.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -84,6 +85,10 @@ inline std::vector<double> move_excess(const std::vector<double>& capacity, std:
 }
 
 constexpr double widest = 0.1;  // part of a margin within which a sample is near it
+// The samples that play, by stage: first with a width of none, then of parts of the widest.
+constexpr int stages = 4;
+constexpr double stage_width[stages] = {0.0, 0.1 * widest, 0.3 * widest, widest};
+using Players = std::array<std::vector<uint32_t>, stages>;
 
 // The moves of excess that the duals of one sample allow.
 template <class Loss>
@@ -140,9 +145,9 @@ class Plays {
 
 // Makes the duals of n samples a circulation that the loss allows.  `with(i, visit)` calls visit(own class, rivals,
 // duals, how many) for sample i; the duals are changed in place.  `slope(i, j)` is that of the dual objective in the
-// j-th of them.
+// j-th of them.  Returns who may play.
 template <class Loss, class With, class Slope>
-void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope, Poll& poll) {
+Players balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope, Poll& poll) {
     const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
     std::vector<double> capacity(static_cast<size_t>(k) * k), excess(k), used, changed(k);
     Plays<Loss> moves(loss, k);
@@ -160,29 +165,29 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope,
     const auto balanced = [&] {
         return std::all_of(excess.begin(), excess.end(), [&](double e) { return std::abs(e) <= 1e-15 * total; });
     };
-    constexpr int stages = 4;
-    constexpr double parts[stages] = {0.0, 0.1, 0.3, 1.0};  // of the widest
-    std::vector<int64_t> players[stages];                   // who plays first with each of them
+    Players players;
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
             add_up(own, cls, alpha, m);
             double least = std::numeric_limits<double>::infinity(), top = -least, second = -least;
-            plays(i, own, cls, alpha, m, [&](int32_t, int32_t, double, int32_t, int32_t) { least = 0; });
-            for (int32_t j = 0; j < m && least > 0; ++j) {
+            for (int32_t j = 0; j < m; ++j) {
                 least = std::min(least, std::abs(slope(i, j)));
                 second = std::max(second, std::min(top, slope(i, j)));
                 top = std::max(top, slope(i, j));
             }
             least = std::min(least, top - second);
-            const auto p = least == 0 ? 0 : std::upper_bound(parts, parts + stages, least / widest) - parts;
-            if (p < stages) players[p].push_back(i);
+            if (!loss.at_vertex(i, alpha, m))
+                plays(i, own, cls, alpha, m, [&](int32_t, int32_t, double, int32_t, int32_t) { least = 0; });
+            int p = 0;
+            while (p < stages && least > 0 && least >= stage_width[p]) ++p;
+            if (p < stages) players[p].push_back(static_cast<uint32_t>(i));
         });
     for (int p = 0; p < stages && !balanced(); ++p) {
-        moves.width = parts[p] * widest;
+        moves.width = stage_width[p];
         std::fill(capacity.begin(), capacity.end(), 0.0);
         const auto each = [&](auto visit) {
             for (int q = 0; q <= p; ++q)
-                for (const int64_t i : players[q]) with(i, [&](auto... row) { visit(i, row...); });
+                for (const uint32_t i : players[q]) with(i, [&](auto... row) { visit(i, row...); });
         };
         each([&](int64_t i, int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
             plays(i, own, cls, alpha, m,
@@ -208,12 +213,13 @@ void balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope,
             add_up(own, cls, alpha, m);
             for (int32_t j = 0; j < m; ++j) capacity[flow(own, cls[j], alpha[j])] += std::abs(alpha[j]);
         });
-    if (balanced()) return;
+    if (balanced()) return players;
     used = move_excess(capacity, excess, poll);
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t* cls, double* alpha, int32_t m) {
             for (int32_t j = 0; j < m; ++j) alpha[j] *= 1 - used[flow(own, cls[j], alpha[j])];
         });
+    return players;
 }
 
 }  // namespace skm

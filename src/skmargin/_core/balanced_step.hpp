@@ -29,8 +29,7 @@ struct Move {
 // The moves between two classes p and q.
 class Exchange {
   public:
-    Exchange(std::vector<Move>& moves, const uint32_t* begin, const uint32_t* end, Poll& poll)
-        : moves_(moves), begin_(begin), end_(end), p_(moves[*begin].from), poll_(poll) {
+    Exchange(Move* begin, Move* end, Poll& poll) : begin_(begin), end_(end), p_(begin->from), poll_(poll) {
         bool back = false;
         each([&](const Move& m) {
             least_ = std::min(least_, price_of(m));
@@ -61,7 +60,7 @@ class Exchange {
   private:
     template <class Visit>
     void each(Visit visit) {
-        for (const uint32_t* m = begin_; m != end_; ++m) visit(moves_[*m]);
+        for (Move* m = begin_; m != end_; ++m) visit(*m);
     }
     // Where a move is worth nothing.
     double price_of(const Move& m) const { return m.from == p_ ? m.gain : -m.gain; }
@@ -77,8 +76,7 @@ class Exchange {
         return out_ - back_;
     }
 
-    std::vector<Move>& moves_;
-    const uint32_t *begin_, *end_;
+    Move *begin_, *end_;
     const int32_t p_;
     Poll& poll_;
     double price_, least_ = infinity, most_ = -infinity;
@@ -88,40 +86,44 @@ class Exchange {
 // Changes the duals row(i) and `model`, which is theirs; returns by how much the dual objective rises.  `slope(i, j)`
 // is what the slope in the j-th dual was before the balance: who is near its margins.
 template <class Ascent, class Row, class Slope>
-double balanced_step(Ascent& ascent, typename Ascent::Model& model, Row row, Slope slope) {
+double balanced_step(Ascent& ascent, typename Ascent::Model& model, const Players& players, Row row, Slope slope) {
+    constexpr int last = 2;  // stage of the players
     const int32_t k = ascent.k;
-    std::vector<Move> moves;
-    std::vector<uint32_t> start(static_cast<size_t>(k) * k + 1), order;  // of the moves between two classes
-    const auto pair = [k](const Move& m) {
-        return static_cast<size_t>(std::min(m.from, m.to)) * k + std::max(m.from, m.to);
-    };
     Plays plays(ascent.loss, k);
-    plays.width = 0.3 * widest;
-    for (int64_t i = 0; i < ascent.n; ++i) {
-        const Duals::Row r = row(i);
-        if (r.size == 0) continue;
-        ascent.team.poll.work(8.0 * r.size);
-        const auto take = [&](int32_t from, int32_t to, double room, int32_t j, int32_t l) {
-            if (room == 0) return;
-            const int32_t cls[] = {from, to};
-            double f[2];
-            model.scores(i, cls, 2, f);
-            ascent.spend(2 * ascent.geo.rows.cost(i));
-            moves.push_back({static_cast<uint32_t>(i), j, l, from, to, room, f[0] - f[1] + (l >= 0) - (j >= 0)});
-            ++start[pair(moves.back())];
-        };
-        plays(i, ascent.y[i], r.cls, r.alpha, r.size, [&](int32_t j) { return slope(i, j); }, take);
-    }
+    plays.width = stage_width[last];
+    const auto each = [&](auto visit) {
+        for (int p = 0; p <= last; ++p)
+            for (const uint32_t i : players[p]) {
+                const Duals::Row r = row(i);
+                ascent.team.poll.work(8.0 * r.size);
+                plays(
+                    i, ascent.y[i], r.cls, r.alpha, r.size, [&](int32_t j) { return slope(i, j); },
+                    [&](int32_t from, int32_t to, double room, int32_t j, int32_t l) {
+                        const int32_t low = std::min(from, to), high = std::max(from, to);
+                        if (room > 0) visit(static_cast<size_t>(low) * k + high, Move{i, j, l, from, to, room, 0});
+                    });
+            }
+    };
+    // Moves between the same two classes stand together.
+    std::vector<uint32_t> place(static_cast<size_t>(k) * k + 1);
+    each([&](size_t pair, const Move&) { ++place[pair]; });
     uint32_t before = 0;
-    for (uint32_t& s : start) before += std::exchange(s, before);
-    order.resize(moves.size());
-    for (size_t m = moves.size(); m-- > 0;) order[start[pair(moves[m])]++] = static_cast<uint32_t>(m);
-
+    for (uint32_t& p : place) before += std::exchange(p, before);
+    std::vector<Move> moves(before);
+    each([&](size_t pair, Move m) {
+        const int32_t cls[] = {m.from, m.to};
+        double f[2];
+        model.scores(m.i, cls, 2, f);
+        ascent.spend(2 * ascent.geo.rows.cost(m.i));
+        m.gain = f[0] - f[1] + (m.l >= 0) - (m.j >= 0);
+        moves[place[pair]++] = m;
+    });
     std::vector<Exchange> exchanges;
     uint32_t begin = 0;
-    for (const uint32_t end : start)
-        if (begin < end)
-            exchanges.emplace_back(moves, &order[begin], order.data() + end, ascent.team.poll), begin = end;
+    for (const uint32_t end : place) {
+        if (begin < end) exchanges.emplace_back(moves.data() + begin, moves.data() + end, ascent.team.poll);
+        begin = end;
+    }
 
     typename Ascent::Model along(ascent.geo);
     double gain = 0, square = 0;

@@ -23,6 +23,9 @@ class Slopes {
         cls_.clear();
         alpha_.clear();
         slope_.clear();
+        cls_.reserve(2 * n);  // memory that is not touched costs nothing, and growing would
+        alpha_.reserve(2 * n);
+        slope_.reserve(2 * n);
         needy_.clear();
         for (size_t l = 0; l < room.size(); ++l)
             if (total[l] > 0.5 * room[l]) needy_.push_back(static_cast<int32_t>(l));
@@ -81,7 +84,8 @@ double feasible_dual(Ascent& ascent, Slopes& slopes, double enough) {
     const auto with = [&](int64_t i, auto visit) {
         if (const Duals::Row r = row(i); r.size > 0) visit(ascent.y[i], r.cls, r.alpha, r.size);
     };
-    balance(ascent.k, n, ascent.loss, with, [&](int64_t i, int32_t j) { return slopes.slope(i, j); }, ascent.team.poll);
+    const auto slope = [&](int64_t i, int32_t j) { return slopes.slope(i, j); };
+    const Players players = balance(ascent.k, n, ascent.loss, with, slope, ascent.team.poll);
     typename Ascent::Model feasible(ascent.geo);
     // Most duals stay what they are: where W is a plain sum it is the present one and what the others change.
     constexpr bool fresh = Ascent::Model::weighted;
@@ -103,11 +107,9 @@ double feasible_dual(Ascent& ascent, Slopes& slopes, double enough) {
     } else {
         double dual = value - 0.5 * feasible.squared_norm();
         // The balance looks at slopes alone: it may have changed W by much, with a few rows that are alike.
-        if constexpr (Ascent::plain_hinge) {
-            const auto slope = [&](int64_t i, int32_t j) { return slopes.slope(i, j); };
+        if constexpr (Ascent::plain_hinge)
             for (double rise = infinity; dual < enough && rise > 0.3 * (enough - dual); dual += rise)
-                rise = balanced_step(ascent, feasible, row, slope);
-        }
+                rise = balanced_step(ascent, feasible, players, row, slope);
         return dual;
     }
 }

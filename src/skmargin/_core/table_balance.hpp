@@ -60,6 +60,7 @@ struct TableLoss {
     const double* cap;
     bool together;
 
+    static bool at_vertex(int64_t, const double*, int32_t) { return false; }
     bool play(int64_t i, const double* alpha, int32_t m, const uint8_t*, double* down, double* up) const {
         double share = 1;
         if (together) {  // the rest of the weight is the dual of the own class
@@ -100,9 +101,8 @@ void table_balance(int32_t k, int64_t n, const TableLoss& loss, With&& with, Pol
                 excess[own] += alpha[l], excess[l] -= alpha[l];
             }
         });
-    for (const double e : excess)
-        if (std::abs(e) > 1e-13 * flow)
-            return balance(k, n, loss, with, [](int64_t, int32_t) { return infinity; }, poll);
+    if (std::any_of(excess.begin(), excess.end(), [&](double e) { return std::abs(e) > 1e-13 * flow; }))
+        balance(k, n, loss, with, [](int64_t, int32_t) { return infinity; }, poll);
 }
 
 }  // namespace skm
