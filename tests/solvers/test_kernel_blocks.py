@@ -16,7 +16,8 @@ from sklearn.svm import SVC
 
 from skmargin.kernels._rows import KernelRows
 from skmargin.kernels.gram import gram
-from skmargin.solvers.kernel_blocks import KernelState, coefficients, solve_kernel
+from skmargin.solvers.kernel_blocks import solve_kernel
+from skmargin.solvers.kernel_state import KernelState, coefficients
 
 
 def make_problem(k, n=50, d=4, seed=0):

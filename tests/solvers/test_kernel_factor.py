@@ -8,8 +8,9 @@ from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skmargin.kernels._rows import KernelRows
-from skmargin.solvers.kernel_blocks import KernelState, solve_kernel
+from skmargin.solvers.kernel_blocks import solve_kernel
 from skmargin.solvers.kernel_factor import can_factor, factor, solve_factor
+from skmargin.solvers.kernel_state import KernelState
 
 
 def given(K):

@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skmargin._core import _ext
 from skmargin.kernels._rows import KernelRows
-from skmargin.solvers.kernel_blocks import coefficients
+from skmargin.solvers.kernel_state import coefficients
 from skmargin.solvers.odm import NO_RIVALS, Effort, Machine, majorize_minimize
 from skmargin.solvers.odm_kernel import KernelInner, solve_kernel_machine
 from skmargin.solvers.odm_linear import LinearInner, NewtonInner

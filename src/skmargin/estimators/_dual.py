@@ -14,8 +14,9 @@ from .._core.threads import blas_threads
 from ..kernels._rows import KernelRows, farthest, row_dtype
 from ..kernels.gram import KERNELS, ROUNDING, check_symmetric, gram, resolve_gamma
 from ..solvers.dual_blocks import TINY, DualState, all_but_reserve, solve_linear
-from ..solvers.kernel_blocks import KernelState, solve_kernel
+from ..solvers.kernel_blocks import solve_kernel
 from ..solvers.kernel_factor import can_factor, factor_updates, solve_factor
+from ..solvers.kernel_state import KernelState
 from ._base import COUNT, JOBS, Problem, fitting, seed_of
 from ._scores import KernelScores
 

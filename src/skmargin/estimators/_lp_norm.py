@@ -12,8 +12,8 @@ from ..kernels._rows import KernelRows
 from ..kernels.gram import gram
 from ..kernels.row_cache import RowCache
 from ..solvers.dual_blocks import DualState
-from ..solvers.kernel_blocks import KernelState
 from ..solvers.kernel_factor import can_factor, factor
+from ..solvers.kernel_state import KernelState
 from ..solvers.lp_blocks import LpKernelState, solve_lp, solve_lp_kernel
 from ._base import Problem
 from ._documented import documented

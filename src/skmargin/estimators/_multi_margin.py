@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 
 from ..solvers.dual_blocks import DualState
-from ..solvers.kernel_blocks import KernelState
+from ..solvers.kernel_state import KernelState
 from ..solvers.multi_margin import solve_multi_margin
 from ..solvers.svrg import SVRGState, solve_svrg
 from ._base import Problem

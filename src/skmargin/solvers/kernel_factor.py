@@ -17,7 +17,8 @@ from scipy import sparse
 from skmargin.kernels._rows import KernelRows
 
 from .dual_blocks import DualState, solve_linear
-from .kernel_blocks import KernelState, certified, coefficients
+from .kernel_blocks import certified
+from .kernel_state import KernelState, coefficients
 from .primal_factor import pivoted
 
 FACTOR_ROWS, FACTOR_BYTES = 2000, 64  # largest matrix that is factored; memory for each of its numbers

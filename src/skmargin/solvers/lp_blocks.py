@@ -46,7 +46,7 @@ from .dual_blocks import (
     solve_linear,
     spread,
 )
-from .kernel_blocks import coefficients
+from .kernel_state import coefficients
 from .lp_interior import half_square, solve_interior
 from .progress import say
 

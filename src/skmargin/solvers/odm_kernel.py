@@ -22,8 +22,9 @@ from skmargin._core import _ext
 from skmargin.kernels._rows import KernelRows
 
 from .dual_blocks import COLD_STEPS, all_but_reserve, newton_step
-from .kernel_blocks import KernelState, coefficients, solve_kernel
+from .kernel_blocks import solve_kernel
 from .kernel_factor import can_factor, factor
+from .kernel_state import KernelState, coefficients
 from .odm import Descent, Effort, Machine, best_of
 from .odm_linear import NEWTON_PARAMETERS, LinearPoint, NewtonInner
 from .primal_factor import pivoted
