@@ -168,6 +168,7 @@ Players balance(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slo
     Players players;
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
+            poll.work(8.0 * m);
             add_up(own, cls, alpha, m);
             double least = std::numeric_limits<double>::infinity(), top = -least, second = -least;
             for (int32_t j = 0; j < m; ++j) {
