@@ -110,12 +110,22 @@ def as_labels(values: list[str], path: Any, where: str) -> np.ndarray:
     """Labels as integers if all of them are, else as strings; fractions are refused, they make no classes."""
     distinct = set(values)
     try:
-        numbers = {text: float(text) for text in distinct}
+        numbers = {text: _number(text) for text in distinct}
     except ValueError:
         return np.array(values, dtype=object) if len(max(distinct, key=len)) > 64 else np.array(values)
-    whole = all(number.is_integer() and abs(number) < 2**63 for number in numbers.values())
-    if not whole:
-        bad = next(text for text in values if not numbers[text].is_integer() or abs(numbers[text]) >= 2**63)
-        raise DataError(f"{path}: {where} holds the number {bad}: labels must be whole numbers or text.")
+    bad = {text for text, number in numbers.items() if number % 1 != 0 or abs(number) >= 2**63}
+    if bad:
+        first = next(text for text in values if text in bad)
+        raise DataError(f"{path}: {where} holds the number {first}: labels must be whole numbers or text.")
     codes = {text: int(number) for text, number in numbers.items()}
     return np.fromiter((codes[text] for text in values), dtype=np.int64, count=len(values))
+
+
+def _number(text: str) -> int | float:
+    """The number that a text is; whole ones exactly, for rounding would make two labels one."""
+    if "_" in text:  # only Python takes "1_0" for a number
+        raise ValueError(text)
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
