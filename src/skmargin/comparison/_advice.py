@@ -56,7 +56,7 @@ def advise(ranked: Sequence[ModelResult]) -> list[str]:
         words.append(f"Choose {fastest.name}: it is level with {best.name}, and of these the fastest to fit.")
     else:
         words.append(f"Choose {best.name} for accuracy, or {fastest.name}, which of these is the fastest to fit.")
-    worse = len(ranked) - len(group)
+    worse = sum(model.p_value is not None and model.p_value < LEVEL for model in ranked[1:])
     if worse:
         words.append(f"The other {'model is' if worse == 1 else f'{worse} models are'} clearly worse (p < {LEVEL}).")
     return words

@@ -124,7 +124,7 @@ class Comparison:
                 result.fit_time = float(np.mean([fold.fit_time for fold in folds]))
                 result.predict_time = float(np.mean([fold.predict_time for fold in folds]))
                 found.append(result)
-        return rank_models(found, n_test=min(len(test) for _, test in self.splits)) if found else []
+        return rank_models(found, n_test=min(len(test) for _, test in self.splits))
 
     def results(self, command: str, versions: dict[str, str], created: str) -> Results:
         """The content of the report."""
@@ -158,7 +158,7 @@ class Comparison:
         X = self.data.X
         for part in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,):
             digest.update(np.ascontiguousarray(part).data)
-        digest.update("\n".join(map(repr, np.asarray(self.data.y).tolist())).encode("utf-8", "surrogatepass"))
+        digest.update("\n".join(map(repr, np.asarray(self.data.y).tolist())).encode())
         return {
             "data": digest.hexdigest(),
             "cv": self.cv,
