@@ -1,9 +1,12 @@
 import bz2
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_iris
 
+from skmargin.datasets import DataError
 from skmargin.experiments import EXPERIMENTS, MissingData, Protocol, Source, Split
 from skmargin.experiments._data import divide, find, is_here, load
 from skmargin.experiments._scores import published
@@ -60,6 +63,7 @@ def test_unknown_built_in_set_is_missing():
         (Split(), (96, 24)),
         (Split(test=0.5), (60, 60)),
         (Split(train=30, test=50), (30, 50)),
+        (Split(train=30, test=50.0), (30, 50)),
         (Split("kfold"), (96, 24)),
     ],
 )
@@ -104,3 +108,68 @@ def test_every_published_figure_belongs_to_a_description():
     assert published("mcodm-table2")["usps", "ovaSVM"] == (94.2, 0.3)
     assert published("m3svm-table1")["glass", "M3SVM"] == (74.4, 0.7)
     assert published("abe-table1").keys() == {(name, m) for name in RAETSCH for m in ("ULDM", "LS SVM", "L1 SVM")}
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """A training part of 100 rows and a test part of 50, with the labels 1, 2, 5 and a last feature all zero in one."""
+    rng = np.random.default_rng(0)
+    X = rng.random((150, 40)) * (rng.random((150, 40)) < 0.05)
+    X[:, 0], X[100:, 39] = np.arange(150) + 1, 0
+    X[0, 39] = 1
+    y = np.array([1, 2, 5])[np.arange(150) % 3]
+    write(tmp_path / "set.bz2", X[:100], y[:100])
+    write(tmp_path / "set.t.bz2", X[100:], y[100:])
+    return X, y, Source("set", (("set",), ("set.t",))), tmp_path
+
+
+def test_parts_of_different_width_stay_sparse(parts):
+    X, y, source, folder = parts
+    for n_features in (None, 45):
+        rows, labels, n_train = load(replace(source, n_features=n_features), folder)
+        assert sparse.issparse(rows) and rows.shape == (150, n_features or 40) and n_train == 100
+        np.testing.assert_allclose(rows.toarray()[:, :40], X)
+        np.testing.assert_array_equal(labels, np.searchsorted([1, 2, 5], y))
+
+
+@pytest.mark.parametrize(("choice", "kept"), [({"classes": (5, 1)}, (1, 5)), ({"n_classes": 2}, (1, 2))])
+def test_classes_are_kept_by_label_or_by_number(parts, choice, kept):
+    X, y, source, folder = parts
+    rows, labels, n_train = load(replace(source, **choice), folder)
+    there = np.isin(y, kept)
+    np.testing.assert_array_equal(rows[:, [0]].toarray()[:, 0], X[there, 0])
+    np.testing.assert_array_equal(labels, y[there] == kept[1])
+    assert n_train == there[:100].sum()
+
+
+def test_rows_are_drawn_from_both_parts_and_keep_their_order(parts):
+    _, y, source, folder = parts
+    rows, labels, n_train = load(replace(source, rows=60), folder)
+    numbers = rows[:, [0]].toarray()[:, 0].astype(int) - 1
+    assert len(set(numbers)) == 60 and (np.diff(numbers) > 0).all()
+    assert n_train == (numbers < 100).sum() and 20 < n_train < 60
+    np.testing.assert_array_equal(labels, np.searchsorted([1, 2, 5], y[numbers]))
+    assert len(load(replace(source, rows=150), folder)[1]) == 150
+
+
+@pytest.mark.parametrize("n_train", [0, 30])
+def test_files_without_a_test_part_are_refused(n_train):
+    with pytest.raises(DataError, match="no test part"):
+        divide(Protocol(Split("given")), np.repeat([0, 1], 15), n_train, 0)
+
+
+def test_the_given_training_part_is_capped_at_random():
+    y = np.repeat([0, 1], 100)
+    drawn = [divide(Protocol(Split("given"), rows=30), y, 150, number)[0] for number in (0, 0, 1)]
+    assert all(len(set(train)) == 30 and train.max() < 150 for train in drawn)
+    assert np.ptp(drawn[0]) > 40 and set(drawn[0]) == set(drawn[1]) != set(drawn[2])
+
+
+def test_classes_are_divided_evenly_where_they_can_be():
+    y = np.repeat([0, 1, 2], [2, 18, 40])
+    for number in range(5):
+        train, test = divide(Protocol(Split(test=0.5)), y, 60, number)
+        assert np.bincount(y[train]).tolist() == np.bincount(y[test]).tolist() == [1, 9, 20]
+    y[0] = 3  # two classes of one row each
+    train, test = divide(Protocol(Split(test=0.5)), y, 60, 0)
+    assert sorted([*train, *test]) == list(range(60)) and len(test) == 30

@@ -68,6 +68,14 @@ def test_task_out_of_budget_is_no_figure():
     assert "lp-norm MC-SVM on sector (out of budget)" in " ".join(table_reading(found))
 
 
+def test_task_that_was_tried_again_counts_once():
+    lines = made_up("lei-table2", sector, data={"sector"})
+    failed = lines[0] | {"quantity": "nothing", "value": "", "status": "failed: MemoryError"}
+    again, once = (scores(EXPERIMENTS["lei-table2"], found) for found in ([failed, *lines], lines))
+    np.testing.assert_array_equal(again.means(), once.means())
+    assert again.lines == once.lines
+
+
 def test_pages_are_the_same_from_the_same_results(tmp_path):
     lines = made_up("lei-table2", sector, data={"sector"})
     pages = [write_pages(lines, tmp_path / name) for name in ("a", "b")]

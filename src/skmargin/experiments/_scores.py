@@ -52,7 +52,8 @@ class Scores:
     def status(self, data: str, method: str) -> str:
         """The worst that happened: "ok", "not converged", "out of budget", "left out", "failed: ..."."""
         found = [line["status"] for line in self.lines.get((data, method), [])]
-        return next((status for status in found if status not in ("ok", "not converged")), found[0] if found else "")
+        harmless = [status for status in ("not converged", "ok") if status in found]
+        return next((status for status in found if status not in harmless), harmless[0] if harmless else "")
 
     def values(self, data: str, method: str, quantity: str = "accuracy") -> dict[int, float]:
         """Value of each division."""
