@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_classification
 from sklearn.pipeline import make_pipeline
@@ -86,6 +87,25 @@ def test_search_tells_of_every_fit(estimator, n_jobs):
     ]
     assert len(evaluated) == 6 + 1  # and the last fit
     assert ("MarginSearchCV", "fit") in recorder.ended
+
+
+class Watcher(Recorder):
+    """Keeps the data that the fits on folds are made of."""
+
+    def on_fit_task_end(self, estimator, context, *, X, y, metadata):
+        if context.task_name == "candidate-split-evaluation":
+            self.ended.append((X, y, metadata["sample_weight"]))
+
+
+def test_search_hands_over_the_training_rows_of_each_fold():
+    watcher, weight = Watcher(), np.arange(1.0, 151.0)
+    MarginSearchCV(LSSVC(kernel="rbf"), {"C": [0.1, 1.0]}, cv=3).set_callbacks(watcher).fit(X, Y, sample_weight=weight)
+    assert len(watcher.ended) == 6
+    for rows, labels, weights in watcher.ended:
+        places = weights.astype(int) - 1
+        assert len(rows) == 100
+        np.testing.assert_array_equal(rows, X[places])
+        np.testing.assert_array_equal(labels, Y[places])
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

@@ -134,6 +134,65 @@ def test_a_scorer_of_the_users_sees_the_whole_estimator():
     ours, theirs = both(*SEARCHES["pipeline"], scoring=scorer, refit="a")
     assert_same(ours, theirs)
 
+    def strength(estimator, X, y):
+        return scorer(estimator, X, y)["b"]
+
+    assert_same(*both(*SEARCHES["pipeline"], scoring={"a": "accuracy", "b": strength}, refit="a"))  # one of each kind
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_scorer_of_the_users_sees_the_rows_of_closed_forms(kernel):
+    def scorer(estimator, X, y):
+        assert X.shape[1] == 4
+        return np.abs(estimator.decision_function(X)).mean()
+
+    assert_same(*both(LSSVC(kernel=kernel), {"C": [0.1, 1.0]}, scoring=scorer))
+
+
+MARGINS = make_scorer(lambda y, scores: np.tanh(scores).sum(), response_method="decision_function")
+
+
+@pytest.mark.parametrize("name", ["crammer-singer-rbf", "uldm", "uldm-pipeline"])
+def test_rows_in_any_order(name):
+    """Shared kernel matrices have the rows of one class side by side; the labels here do not."""
+    order = np.random.default_rng(0).permutation(len(Y))
+    assert_same(*both(*SEARCHES[name], X[order], Y[order]))
+
+
+@pytest.mark.parametrize("wrap", [lambda machine: machine, lambda machine: make_pipeline(StandardScaler(), machine)])
+def test_several_kernels_in_one_grid(wrap):
+    machine = wrap(LSSVC())
+    prefix = "" if isinstance(machine, LSSVC) else "lssvc__"
+    grid = {f"{prefix}kernel": ["rbf", "laplacian", "poly"], f"{prefix}C": [0.1, 1.0]}
+    assert_same(*both(machine, grid, scoring=MARGINS))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+def test_kernel_matrices_of_both_precisions(kernel, monkeypatch):
+    """A tolerance that allows it is met in single precision; the next candidate needs double."""
+    monkeypatch.setattr("skmargin.model_selection._folds.FACTOR_ROWS", 50)
+    machine, grid = (
+        CrammerSingerSVC(kernel=kernel, gamma=1.0),
+        {"tol": [2e-4, 1e-9], "class_weight": [None, "balanced"]},
+    )
+    spread = make_scorer(lambda y, scores: np.abs(scores).mean(), response_method="decision_function")
+    ours, theirs = (search.cv_results_ for search in both(machine, grid, scoring=spread, refit=False))
+    for params, found, expected in zip(ours["params"], ours["mean_test_score"], theirs["mean_test_score"], strict=True):
+        assert_allclose(found, expected, rtol=0.05 if params["tol"] > 1e-6 else 1e-5)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_weights_of_the_first_steps(routing):
+    weight = np.random.default_rng(0).integers(0, 9, len(Y)).astype(float)
+    with sklearn.config_context(enable_metadata_routing=routing):
+        scaler, machine, fit = StandardScaler(), LSSVC(), {"standardscaler__sample_weight": weight}
+        if routing:
+            scaler.set_fit_request(sample_weight=True)
+            machine.set_fit_request(sample_weight=False)
+            fit = {"sample_weight": weight}
+        pipeline = make_pipeline(scaler, machine)
+        assert_same(*both(pipeline, {"lssvc__C": [0.1, 1.0]}, fit=fit, scoring=MARGINS))
+
 
 @pytest.mark.parametrize("name", ["crammer-singer-rbf", "uldm", "m3"])
 def test_weights_sparse_rows_and_other_splits(name):
@@ -162,6 +221,15 @@ def test_metadata_routing():
         assert_same(ours, theirs)
     name = {"crammersingersvc__sample_weight": weight}
     assert_same(*both(*SEARCHES["pipeline"], fit=name))
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_metadata_of_a_single_machine(asked):
+    weight = np.random.default_rng(0).integers(1, 9, len(Y)).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        machine = LSSVC(kernel="linear").set_fit_request(sample_weight=not asked)
+        machine.set_score_request(sample_weight=asked)
+        assert_same(*both(machine, {"C": [1e-3, 1.0]}, fit={"sample_weight": weight}, return_train_score=True))
 
 
 def test_metadata_under_other_names():
@@ -205,13 +273,14 @@ def test_subclasses_with_methods_of_their_own(estimator):
     ids=["folds", "basis"],
 )
 def test_estimators_to_which_the_order_of_the_rows_matters(estimator, grid):
-    margins = make_scorer(lambda y, scores: np.tanh(scores).sum(), response_method="decision_function")
-    assert_same(*both(estimator, grid, scoring=margins))
+    assert_same(*both(estimator, grid, scoring=MARGINS))
 
 
 def test_precomputed_kernel():
     K = X @ X.T
     assert_same(*both(CrammerSingerSVC(kernel="precomputed", tol=1e-6), {"C": [0.1, 1.0]}, K))
+    with pytest.raises(ValueError, match="X should be a square kernel matrix"):
+        MarginSearchCV(CrammerSingerSVC(kernel="precomputed"), {"C": [0.1, 1.0]}).fit(X, Y)
 
 
 def test_labels_in_a_column():
@@ -229,10 +298,23 @@ def test_fits_that_fail():
     with pytest.warns(FitFailedWarning):
         ours, theirs = both(CrammerSingerSVC(tol=1e-6), {"C": [-1.0, 1.0]}, error_score=0.0)
     assert_same(ours, theirs)
+    several = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro", "return_train_score": True}
+    with pytest.warns(FitFailedWarning):
+        ours, theirs = both(CrammerSingerSVC(tol=1e-6), {"C": [-1.0, 1.0]}, error_score=0.0, **several)
+    assert_same(ours, theirs)
     with pytest.raises(ValueError, match="'C' parameter"):
         MarginSearchCV(CrammerSingerSVC(), {"C": [-1.0, 1.0]}, error_score="raise", n_jobs=2).fit(X, Y)
     with pytest.raises(ValueError, match="nothing to fit"):
         MarginSearchCV(CrammerSingerSVC(), []).fit(X, Y)
+
+
+def test_scores_that_fail():
+    """The fit on the fold whose test rows hold what is not a number succeeds, all others do not."""
+    rows = X.copy()
+    rows[0, 0] = np.nan
+    with pytest.warns(FitFailedWarning, match="8 fits failed"), pytest.warns(UserWarning, match="Scoring failed"):
+        ours, theirs = both(CrammerSingerSVC(tol=1e-6), {"C": [0.1, 1.0]}, rows, error_score=0.5, refit=False)
+    assert_same(ours, theirs)
 
 
 @pytest.mark.parametrize("refit", ["accuracy", False])
@@ -515,6 +597,19 @@ def test_default_grids():
     assert MarginSearchCV(LSSVC(kernel="linear"), cv=3).fit(X, Y).best_score_ > 0.7
     with pytest.raises(ValueError, match="give a grid"):
         default_grid(StandardScaler())
+
+
+def test_values_of_default_grids():
+    widths = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
+    for kernel in ("rbf", "laplacian"):
+        machine = CrammerSingerSVC(kernel=kernel)
+        assert_allclose(default_grid(machine, 2 * X)["gamma"], widths / (4 * (2 * X).var()))  # multiples of "scale"
+        assert_allclose(default_grid(make_pipeline(machine), 2 * X)["crammersingersvc__gamma"], widths)
+        assert_allclose(default_grid(machine)["gamma"], widths)
+    assert default_grid(CrammerSingerSVC()) == {"C": [4.0**e for e in range(-3, 7)]}
+    assert_allclose(default_grid(ULDMClassifier())["alpha"], np.logspace(-12, -1, 12))
+    assert_allclose(default_grid(M3SVC())["alpha"], np.logspace(-5, 1, 7))
+    assert default_grid(M3SVC())["p"] == [2, 4]
 
 
 @pytest.mark.parametrize("estimator", [CrammerSingerSVC(), LSSVC(), make_pipeline(StandardScaler(), LSSVC())], ids=str)

@@ -86,7 +86,7 @@ class Evaluation:
     def _fit_and_score(
         self, template: Any, front: Any, path: WarmPath, value: Any, fold: Fold, made: dict[str, Any], context: Any
     ) -> dict[str, Any]:
-        result: dict[str, Any] = {"fit_error": None, "n_test_samples": _num_samples(fold.X_test)}
+        result: dict[str, Any] = {"fit_error": None}
         start = time.perf_counter()
         with told(context, path, self._about(fold)):
             try:
@@ -200,7 +200,6 @@ class Evaluation:
         nothing = dict.fromkeys(scores, np.nan) if isinstance(scores, dict) else np.nan
         empty = {
             "fit_error": None,
-            "n_test_samples": 0,
             "fit_time": np.nan,
             "score_time": np.nan,
             "test_scores": nothing,

@@ -100,6 +100,8 @@ class Fold:
         self._own, self._of_all_folds = Once(), of_all_folds
         self.n_tasks = 0
         self.lent = lent
+        self.X_train: Any = None
+        self.X_test: Any = None
 
     def enter(self) -> None:
         """Slice the data unless another task has done so."""
@@ -124,7 +126,7 @@ class Fold:
             self.n_tasks -= 1
             if self.n_tasks == 0:
                 self._own.made.clear()
-                del self.X_train, self.X_test
+                self.X_train = self.X_test = None
 
     def rows(self) -> Rows:
         """The rows themselves."""
