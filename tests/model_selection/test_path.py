@@ -60,9 +60,20 @@ def test_path_of_a_pipeline():
     for values in (1.0, "1"):
         with pytest.raises(ValueError, match=f"values must be a sequence of values of 'C', got {values!r}"):
             margin_path(CrammerSingerSVC(), X, Y, "C", values)
-    for name in ("C", 3):
+    for name in ("C", 3, "minmaxscaler__clip"):
         with pytest.raises(ValueError, match=f"param_name={name!r} is not a parameter"):
             margin_path(pipeline, X, Y, name, [1.0])
+
+
+def test_path_of_a_pipeline_of_one_step():
+    (model,) = margin_path(make_pipeline(LSSVC()), X, Y, "lssvc__C", [0.1])
+    assert_allclose(model.decision_function(X), LSSVC(C=0.1).fit(X, Y).decision_function(X), atol=1e-8)
+
+
+def test_a_solution_starts_the_next_from_the_strongest_penalty_on():
+    weak, strong = margin_path(M3SVC(tol=1e-8), X, Y, "alpha", [1e-3, 1.01e-3])
+    alone = [M3SVC(alpha=alpha, tol=1e-8).fit(X, Y).n_iter_ for alpha in (1e-3, 1.01e-3)]
+    assert weak.n_iter_ < alone[0] and strong.n_iter_ == alone[1]
 
 
 @pytest.mark.parametrize(("C", "growth"), [(0.01, 4.0), (10.0, 4.0), (10.0, 0.5)])

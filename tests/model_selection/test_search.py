@@ -38,6 +38,7 @@ from skmargin import (
 )
 from skmargin.model_selection import MarginSearchCV, default_grid
 from skmargin.model_selection._folds import windows
+from skmargin.model_selection._racing import hopeless
 from skmargin.solvers import primal_newton, primal_rows, weighted_rows
 from skmargin.solvers.lent import Lent, form_of, lending, whole_form, window
 from skmargin.solvers.primal_rows import Rows
@@ -123,7 +124,8 @@ def test_several_metrics_and_refit():
     last = lambda results: len(results["params"]) - 1  # noqa: E731
     ours, theirs = both(*SEARCHES["lssvc"], refit=last)
     assert_same(ours, theirs)
-    assert not hasattr(MarginSearchCV(LSSVC(), {"C": [1.0]}, refit=False).fit(X, Y), "best_estimator_")
+    again = MarginSearchCV(LSSVC(), {"C": [1.0]}).fit(X, Y).set_params(refit=False).fit(X, Y)
+    assert not hasattr(again, "best_estimator_") and again.best_params_ == {"C": 1.0}
 
 
 def test_a_scorer_of_the_users_sees_the_whole_estimator():
@@ -203,7 +205,15 @@ def test_weights_sparse_rows_and_other_splits(name):
         estimator, grid, sparse.csr_array(X), cv=GroupKFold(3), fit={"sample_weight": weight, "groups": groups}
     )
     assert_same(ours, theirs)
+    assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)  # of the last fit, weighted too
     assert_same(*both(estimator, grid, cv=ShuffleSplit(2, random_state=0)))
+
+
+def test_widths_named_scale_see_the_weights_of_the_classes():
+    spread = make_scorer(lambda y, scores: np.abs(scores).mean(), response_method="decision_function")
+    machine = CrammerSingerSVC(kernel="rbf", class_weight="balanced", tol=1e-8)
+    ours, theirs = both(machine, {"C": [0.1, 1.0]}, X[20:110], Y[20:110], scoring=spread, refit=False)
+    assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], rtol=1e-5)
 
 
 def test_metadata_routing():
@@ -264,16 +274,25 @@ def test_subclasses_with_methods_of_their_own(estimator):
     assert_same(*both(estimator, {"C": [0.1, 1.0, 10.0]}))
 
 
+STRENGTHS = [10.0**e for e in range(-6, 3)]
+
+
 @pytest.mark.parametrize(
     "estimator, grid",
     [
-        (ULDMClassifier(alpha=[1e-6, 1e-3, 1.0], kernel="linear", cv=3), {"multi_class": ["ovr", "ovo"]}),
+        (ULDMClassifier(alpha=STRENGTHS, kernel="linear", cv=3), {"multi_class": ["ovr", "ovo"]}),
+        (ULDMClassifier(alpha=STRENGTHS, kernel="linear"), {"cv": [3, 4]}),
         (LSSVC(kernel="linear", basis="random", n_basis=10, random_state=0), {"kernel": ["linear", "rbf"]}),
+        (LSSVC(n_basis=10, random_state=0), {"basis": ["random", "all"]}),
+        (MultiMarginSVC(tol=1e-2, random_state=0), {"solver": ["svrg"]}),
+        (MultiMarginSVC(solver="svrg", tol=1e-2, random_state=0), {"C": [0.01, 0.1]}),
     ],
-    ids=["folds", "basis"],
+    ids=["folds", "folds-in-the-grid", "basis", "basis-in-the-grid", "solver-in-the-grid", "solver"],
 )
 def test_estimators_to_which_the_order_of_the_rows_matters(estimator, grid):
-    assert_same(*both(estimator, grid, scoring=MARGINS))
+    rng = np.random.default_rng(0)
+    noisy = np.where(rng.random(len(Y)) < 0.5, rng.permutation(Y), Y)  # the folds disagree about the parameters
+    assert_same(*both(estimator, grid, X, noisy, scoring=MARGINS))
 
 
 def test_precomputed_kernel():
@@ -306,6 +325,8 @@ def test_fits_that_fail():
         MarginSearchCV(CrammerSingerSVC(), {"C": [-1.0, 1.0]}, error_score="raise", n_jobs=2).fit(X, Y)
     with pytest.raises(ValueError, match="nothing to fit"):
         MarginSearchCV(CrammerSingerSVC(), []).fit(X, Y)
+    with pytest.raises(ValueError, match="nothing to fit"):
+        MarginSearchCV(CrammerSingerSVC(), {"C": [1.0]}, cv=[]).fit(X, Y)
 
 
 def test_scores_that_fail():
@@ -522,6 +543,19 @@ def test_racing_keeps_the_winner_and_drops_the_hopeless():
         MarginSearchCV(LSSVC(), {"C": [-1.0, -2.0]}, racing=True).fit(X, Y)
     with pytest.raises(ValueError, match="racing=True needs one metric"):
         MarginSearchCV(LSSVC(), {"C": [1.0]}, racing=True, refit=lambda results: 0).fit(X, Y)
+
+
+def test_racing_drops_whom_the_test_rejects():
+    """Test folds are a quarter of the training rows of five folds."""
+    noisy = np.where(np.random.default_rng(0).random(len(Y)) < 0.3, Y[::-1], Y)
+    grid = {"C": 10.0 ** np.arange(-5, 4, 0.25)}
+    full, raced = (MarginSearchCV(LSSVC(), grid, racing=racing).fit(X, noisy).cv_results_ for racing in (False, True))
+    table = np.stack([full[f"split{i}_test_score"] for i in range(5)], axis=1)
+    for seen in (3, 4):
+        table[hopeless(table[:, :seen], 0.25), seen:] = np.nan
+    found = np.stack([raced[f"split{i}_test_score"] for i in range(5)], axis=1)
+    assert_array_equal(found, table)
+    assert 0 < np.isnan(found[:, 3]).sum() < np.isnan(found[:, 4]).sum() < len(found)
 
 
 def test_racing_by_one_of_the_scores_of_a_function():
