@@ -146,6 +146,13 @@ def test_lines_are_counted_as_an_editor_does(tmp_path):
         read_csv(write(tmp_path, 'a,y\n1,"two\nlines"\n \n\nx,2\n'), "y")
 
 
+def test_blank_lines_before_the_names(tmp_path):
+    X, y, names = read_csv(write(tmp_path, "\n \r\na;y\n1;k\n"), "y")
+    assert (X.tolist(), y.tolist(), names) == ([[1]], ["k"], ["a"])
+    with pytest.raises(DataError, match="line 4, column 'a': 'x' is not a number"):
+        read_csv(write(tmp_path, "\n\na;y\nx;2\n"), "y")
+
+
 def test_long_cells_are_cut_in_messages(tmp_path):
     for length, shown in ((40, "x" * 40 + "' is"), (41, "x" * 40 + r"'\.\.\. is")):
         with pytest.raises(TextColumn, match=f"'{shown} not a number"):

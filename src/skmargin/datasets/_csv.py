@@ -107,9 +107,11 @@ def _rows(text: io.TextIOWrapper, path: Any) -> Iterator[tuple[int, list[str]]]:
     """Line number and cells of each row that is not blank; every row must be as long as the first."""
     line = 0
     try:
-        start = text.readline(MAX_LINE)
+        blank, start = 0, text.readline(MAX_LINE)
+        while start and not start.strip(" \r\n"):
+            blank, start = blank + 1, text.readline(MAX_LINE)
         delimiter = max(",;\t", key=start.count) if start else ","
-        reader = csv.reader(_lines(start, text, path), delimiter=delimiter, strict=True)
+        reader = csv.reader(_lines(blank, start, text, path), delimiter=delimiter, strict=True)
         width = None
         for cells in reader:
             line = reader.line_num
@@ -125,9 +127,11 @@ def _rows(text: io.TextIOWrapper, path: Any) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"{path}, after line {line}: not UTF-8 text.") from None
 
 
-def _lines(start: str, text: io.TextIOWrapper, path: Any) -> Iterator[str]:
-    """The lines of the file; one without end is refused before it fills the memory."""
-    line, number = start, 1
+def _lines(blank: int, start: str, text: io.TextIOWrapper, path: Any) -> Iterator[str]:
+    """The lines of the file, blank ones before the start; one without end is refused before it fills the memory."""
+    for _ in range(blank):
+        yield "\n"
+    line, number = start, blank + 1
     while line:
         if len(line) >= MAX_LINE:
             raise DataError(f"{path}, line {number}: longer than {MAX_LINE >> 20} MiB: not a text file.")
