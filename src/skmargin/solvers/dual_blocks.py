@@ -38,6 +38,7 @@ NEWTON_UNKNOWNS, NEWTON_NUMBERS = 6000, 10**8  # most that it holds: square root
 NEAR = 0.1  # square of the mean beside the spread of the rows, below which dense ones are not centred
 WEAK, PULL, PULL_MANY = 0.01, 0.3, 3.0  # `direction_apart`: C times the spread, C times the square of the mean
 MANY_ROWS, FEW_ROWS = 100, 32  # rows for each number of W from which on one of so many tells the intercepts well
+FAINT = 0.3  # `strength` below which this pays: beyond it W moves the intercepts again, and passes find them as fast
 SHARED = 10**6  # n d k from which loops may be long enough for two threads
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
 
@@ -146,7 +147,7 @@ def solve_linear(
                 return trial
             else:
                 state, budget = trial, budget - work
-        elif fit_intercept and n >= MANY_ROWS * X.shape[1] * k:
+        elif fit_intercept and strength < FAINT and n >= MANY_ROWS * X.shape[1] * k:
             state = replace(state, multipliers=_first_intercepts(X, y, cap, k, mean, loss, K, seed))
 
     for dtype, stage_tol, may_stall in stages:
