@@ -50,3 +50,24 @@ def test_kernel_machines_predict_the_class_of_the_largest_score(machine, n_class
     model = machine(kernel="rbf", tol=1e-2).fit(X, y)
     scores = model.decision_function(X)
     np.testing.assert_array_equal(model.predict(X), scores > 0 if n_classes == 2 else scores.argmax(axis=1))
+
+
+@pytest.mark.parametrize("n_features", [4, 100])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_stored_by_columns(n_features, n_classes):
+    """Or with gaps, or of a machine with another kernel: the order in memory changes no score."""
+    rng, y = np.random.default_rng(0), np.arange(60) % n_classes
+    X = rng.normal(size=(n_classes, n_features))[y] + rng.normal(size=(60, n_features))
+    for kernel in ("linear", "rbf"):
+        model = CrammerSingerSVC(kernel=kernel).fit(X, y)
+        scores = model.decision_function(X)
+        for rows in (np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], np.asfortranarray(X)[::-1][::-1]):
+            found = model.decision_function(rows)
+            np.testing.assert_allclose(found, scores, atol=1e-12)
+            assert found.flags.c_contiguous
+            np.testing.assert_array_equal(model.predict(rows), model.predict(X))
+    broken = np.asfortranarray(X)
+    broken[3, 2] = np.nan
+    for method in (model.set_params(kernel="linear").fit(X, y).predict, model.decision_function):
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            method(broken)

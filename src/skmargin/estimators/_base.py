@@ -183,10 +183,15 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         known = is_plain(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_")
         if known and self._scores_show_nonfinite():
             return X
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False,
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False,
             ensure_all_finite=not self._scores_show_nonfinite(),
         )  # fmt: skip
+        return X if sparse.issparse(X) or self._takes_columns(X) else np.ascontiguousarray(X)
+
+    def _takes_columns(self, X: np.ndarray) -> bool:
+        """Whether scores of rows that are stored column by column, as in a data frame, need no copy of them."""
+        return False
 
     @abstractmethod
     def _scores(self, X: Any) -> np.ndarray:

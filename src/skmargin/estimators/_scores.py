@@ -14,6 +14,7 @@ from ._base import MarginClassifier, Problem
 
 SMALL, FEW_CLASSES = 4096, 128  # numbers and vectors of a machine for which BLAS takes longer than the core
 LARGE, WORK = 16384, 10**8  # and numbers for which one thread of it does, up to so many multiplications
+WIDE = 64  # features from which on a copy in another order takes longer than all the rest
 COPIED = np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.uint64)  # labels that the core may write
 
 
@@ -33,11 +34,15 @@ class LinearScores(MarginClassifier):
     def _scores_show_nonfinite(self) -> bool:
         return True  # a product with NaN or infinity is not finite, whatever the coefficient
 
+    def _takes_columns(self, X: np.ndarray) -> bool:
+        return self._scores_show_nonfinite() and X.shape[1] >= WIDE and X.flags.f_contiguous
+
     def _scores(self, X: Any) -> np.ndarray:
         W, b = self._typed(X.dtype)
         if self._in_core(X):
             return _ext.linear_scores(*_arrays(X), W, b)
-        scores = X @ W.T
+        # BLAS is slow with columns on the left.
+        scores = X @ W.T if X.flags.c_contiguous else np.ascontiguousarray((W @ X.T).T)
         if b.any():
             scores += b
         return scores
@@ -65,6 +70,8 @@ class LinearScores(MarginClassifier):
         """Whether the core computes scores faster than BLAS would; it is faster than SciPy for sparse rows."""
         if not isinstance(X, np.ndarray):
             return True
+        if not X.flags.c_contiguous:
+            return False
         W = self.coef_
         small = W.size <= SMALL or (W.size <= LARGE and X.shape[0] * W.size <= WORK)
         return small and len(W) <= FEW_CLASSES
