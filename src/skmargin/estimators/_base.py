@@ -153,7 +153,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_compressed(X)
         labels = type(y) is np.ndarray and y.dtype.kind in "iu" and y.ndim == 1
-        plain = labels and type(X) is np.ndarray and is_plain(X) and len(X) == len(y)
+        plain = labels and type(X) is np.ndarray and X.flags.c_contiguous and is_plain(X) and len(X) == len(y)
         if plain and (size := largest_number(X)) < np.inf:
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
@@ -181,13 +181,13 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             check_is_fitted(self)
         check_compressed(X)
         known = is_plain(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_")
-        if known and self._scores_show_nonfinite():
-            return X
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False,
-            ensure_all_finite=not self._scores_show_nonfinite(),
-        )  # fmt: skip
-        return X if sparse.issparse(X) or self._takes_columns(X) else np.ascontiguousarray(X)
+        if not (known and self._scores_show_nonfinite()):
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False,
+                ensure_all_finite=not self._scores_show_nonfinite(),
+            )  # fmt: skip
+        rows = not isinstance(X, np.ndarray) or X.flags.c_contiguous or self._takes_columns(X)
+        return X if rows else np.ascontiguousarray(X)
 
     def _takes_columns(self, X: np.ndarray) -> bool:
         """Whether scores of rows that are stored column by column, as in a data frame, need no copy of them."""
@@ -291,7 +291,7 @@ def check_compressed(X: Any) -> None:
 
 def is_plain(X: Any) -> bool:
     """Whether `validate_data` would return the rows as they are, but for numbers that are not finite."""
-    rows = X.flags.c_contiguous if type(X) is np.ndarray else sparse.issparse(X) and X.format == "csr"
+    rows = type(X) is np.ndarray or (sparse.issparse(X) and X.format == "csr")
     return rows and X.ndim == 2 and X.dtype in REALS and 0 not in X.shape
 
 
