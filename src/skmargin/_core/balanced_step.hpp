@@ -87,7 +87,7 @@ class Exchange {
 // is what the slope in the j-th dual was before the balance: who is near its margins.
 template <class Ascent, class Row, class Slope>
 double balanced_step(Ascent& ascent, typename Ascent::Model& model, const Players& players, Row row, Slope slope) {
-    constexpr int last = 2;  // stage of the players
+    constexpr int last = 2;  // stage whose players still move
     const int32_t k = ascent.k;
     Plays plays(ascent.loss, k);
     plays.width = stage_width[last];

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._files import MAX_LINE, DataError, Table, TextColumn, as_labels, check_memory, open_data, too_large
+from ._files import MAX_LINE, DataError, Table, TextColumn, as_labels, as_number, check_memory, open_data, too_large
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-nan", "+nan"}
 _ROWS = 8192
@@ -142,10 +142,10 @@ def _lines(blank: int, start: str, text: io.TextIOWrapper, path: Any) -> Iterato
 
 def _is_number(cell: str) -> bool:
     try:
-        float(cell)
+        as_number(cell)
     except ValueError:
         return False
-    return "_" not in cell
+    return True
 
 
 def _numbers(block: list[tuple[int, list[str]]], features: list[int], names: list[str], path: Any) -> np.ndarray:

@@ -110,7 +110,7 @@ def as_labels(values: list[str], path: Any, where: str) -> np.ndarray:
     """Labels as integers if all of them are, else as strings; fractions are refused, they make no classes."""
     distinct = set(values)
     try:
-        numbers = {text: _number(text) for text in distinct}
+        numbers = {text: as_number(text) for text in distinct}
     except ValueError:
         return np.array(values, dtype=object) if len(max(distinct, key=len)) > 64 else np.array(values)
     bad = {text for text, number in numbers.items() if number % 1 != 0 or abs(number) >= 2**63}
@@ -121,8 +121,8 @@ def as_labels(values: list[str], path: Any, where: str) -> np.ndarray:
     return np.fromiter((codes[text] for text in values), dtype=np.int64, count=len(values))
 
 
-def _number(text: str) -> int | float:
-    """The number that a text is; whole ones exactly, for rounding would make two labels one."""
+def as_number(text: str) -> int | float:
+    """The number that a text is, or ValueError; whole ones exactly, for rounding would make two labels one."""
     if "_" in text:  # only Python takes "1_0" for a number
         raise ValueError(text)
     try:
