@@ -7,8 +7,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS := $(VENV)/stamps
-CORE := CMakeLists.txt $(wildcard src/skmargin/_core/*.cpp src/skmargin/_core/*.hpp)
-CPP := $(wildcard src/skmargin/_core/*.cpp src/skmargin/_core/*.hpp)
+CPP := $(wildcard $(addprefix src/skmargin/_core/,*.hpp */*.hpp */*.cpp))
+CORE := CMakeLists.txt $(CPP)
 PY_SOURCES := src tests benchmarks examples conftest.py
 # One BLAS thread in every process: the test workers already share the cores, and times stay comparable.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1

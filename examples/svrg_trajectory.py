@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 from skmargin import MultiMarginSVC
-from skmargin.solvers.svrg import epoch, first_step
+from skmargin.solvers.multi_margin.svrg import epoch, first_step
 
 EPOCHS = 60
 

@@ -12,7 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import LSSVC, LDMClassifier, ULDMClassifier
 from skmargin.estimators import _pairwise
-from skmargin.solvers import box_dual, ldm_dual
+from skmargin.solvers.two_class import box as box_dual
+from skmargin.solvers.two_class import ldm as ldm_dual
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 TWO = SPECIES > 0

@@ -12,10 +12,10 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import CrammerSingerSVC, LpNormSVC
-from skmargin.solvers import lp_interior
-from skmargin.solvers.dual_blocks import DualState
-from skmargin.solvers.lp_blocks import _as_kernel_state
-from skmargin.solvers.lp_interior import Root, class_weights, curvature, solve_interior
+from skmargin.solvers.block_norm import interior_point as lp_interior
+from skmargin.solvers.block_norm.ascent import _as_kernel_state
+from skmargin.solvers.block_norm.interior_point import Root, class_weights, curvature, solve_interior
+from skmargin.solvers.dual.linear import DualState
 
 
 @parametrize_with_checks([LpNormSVC(), LpNormSVC(p=3.0), LpNormSVC(kernel="rbf")])
@@ -100,7 +100,7 @@ def test_pieces_that_let_ctrl_c_through_make_the_same_interior_point(p, shape, m
     whole, heard = solve(), []
     monkeypatch.setattr(lp_interior, "BLOCK", 4e4)
     monkeypatch.setattr(lp_interior, "PANEL", 6)
-    monkeypatch.setattr(lp_interior, "checkpoint", lambda: heard.append(True))
+    monkeypatch.setattr(lp_interior, "tell", lambda: heard.append(True))
     pieces = solve()
     assert pieces.objective == pytest.approx(whole.objective, rel=1e-7)
     np.testing.assert_allclose(pieces.W, whole.W, atol=1e-4)

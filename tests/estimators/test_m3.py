@@ -491,7 +491,8 @@ def test_single_precision_rows_have_a_certificate_in_double(solver, settings):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_large_single_precision_rows_end_in_double_without_a_copy(container, monkeypatch):
-    from skmargin.solvers import primal, primal_rows
+    from skmargin.solvers.primal import driver as primal
+    from skmargin.solvers.primal import rows as primal_rows
 
     monkeypatch.setattr(primal, "_SINGLE_WORK", 1000)
     monkeypatch.setattr(primal_rows, "_FEW", 1 << 10)

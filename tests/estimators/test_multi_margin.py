@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import MultiMarginSVC, SemiSupervisedMarginSVC, WestonWatkinsSVC
-from skmargin.solvers import semi_supervised
-from skmargin.solvers.multi_margin import solve_multi_margin
-from skmargin.solvers.semi_supervised import (
+from skmargin.solvers.multi_margin import semi_supervised
+from skmargin.solvers.multi_margin.exact import solve_multi_margin
+from skmargin.solvers.multi_margin.semi_supervised import (
     balanced_labels,
     cheapest_labels,
     label_losses,

@@ -21,7 +21,7 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import CrammerSingerSVC, ODMClassifier
-from skmargin.solvers import odm_smooth
+from skmargin.solvers.odm import smooth as odm_smooth
 
 SOLVERS = ["mm", "newton", "lbfgs"]
 solvers = pytest.mark.parametrize("solver", SOLVERS)

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import LSSVC, LDMClassifier, ULDMClassifier
 from skmargin.estimators import _pairwise, _ridge
-from skmargin.solvers.ridge_search import best_candidate, quarter
+from skmargin.solvers.two_class.ridge_search import best_candidate, quarter
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 X, Y = make_classification(n_samples=120, n_features=6, n_informative=4, flip_y=0.1, random_state=0)

@@ -19,7 +19,7 @@ from skmargin import M3SVC, FuzzyPairwiseClassifier, MultiMarginSVC, ULDMClassif
 from skmargin.comparison import Model
 from skmargin.experiments import Protocol
 from skmargin.experiments import _measures as measures
-from skmargin.solvers.svrg import first_step
+from skmargin.solvers.multi_margin.svrg import first_step
 
 X, Y = load_iris(return_X_y=True)
 TRAIN, TEST = np.arange(0, 150, 2), np.arange(1, 150, 2)

@@ -21,10 +21,10 @@ from skmargin import (
     ULDMClassifier,
     WestonWatkinsSVC,
 )
+from skmargin._runtime.progress import counted, listening, part, tell, tell_gap
 from skmargin.estimators import _base
 from skmargin.estimators._base import STEPS
 from skmargin.model_selection import MarginSearchCV, margin_path
-from skmargin.solvers.progress import counted, listening, part, tell, tell_gap
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
 

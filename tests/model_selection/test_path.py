@@ -13,7 +13,7 @@ from skmargin import LSSVC, M3SVC, CrammerSingerSVC, ULDMClassifier, WestonWatki
 from skmargin.model_selection import margin_path
 from skmargin.model_selection._chains import chains
 from skmargin.model_selection._racing import hopeless
-from skmargin.solvers.dual_blocks import solve_linear
+from skmargin.solvers.dual.linear import solve_linear
 
 X, Y = load_iris(return_X_y=True)
 X = MinMaxScaler().fit_transform(X)

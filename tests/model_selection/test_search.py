@@ -36,12 +36,14 @@ from skmargin import (
     ULDMClassifier,
     WestonWatkinsSVC,
 )
+from skmargin._runtime.shared_rows import Lent, form_of, lending, whole_form, window
 from skmargin.model_selection import MarginSearchCV, default_grid
 from skmargin.model_selection._folds import windows
 from skmargin.model_selection._racing import hopeless
-from skmargin.solvers import primal_newton, primal_rows, weighted_rows
-from skmargin.solvers.lent import Lent, form_of, lending, whole_form, window
-from skmargin.solvers.primal_rows import Rows
+from skmargin.solvers.primal import newton as primal_newton
+from skmargin.solvers.primal import rows as primal_rows
+from skmargin.solvers.primal.rows import Rows
+from skmargin.solvers.two_class import weighted_rows
 
 X, Y = load_iris(return_X_y=True)
 X = MinMaxScaler().fit_transform(X)

@@ -21,8 +21,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._numbers import WITH_SQUARE
-from ..kernels.gram import check_gram
-from ..solvers.progress import listening, say
+from .._runtime.progress import listening, say
+from ..rows.gram import check_gram
 
 try:
     from sklearn.callback import CallbackSupportMixin

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._core.threads import blas_threads
-from ..kernels._rows import KernelRows, farthest, row_dtype
-from ..kernels.gram import KERNELS, ROUNDING, check_symmetric, gram, resolve_gamma
-from ..solvers.dual_blocks import TINY, DualState, all_but_reserve, solve_linear
-from ..solvers.kernel_blocks import solve_kernel
-from ..solvers.kernel_factor import can_factor, factor_updates, solve_factor
-from ..solvers.kernel_state import KernelState
+from .._runtime.threads import blas_threads
+from ..rows.gram import KERNELS, ROUNDING, check_symmetric, gram, resolve_gamma
+from ..rows.kernel_rows import KernelRows, farthest, row_dtype
+from ..solvers.dual.kernel import solve_kernel
+from ..solvers.dual.kernel_factor import can_factor, factor_updates, solve_factor
+from ..solvers.dual.kernel_state import KernelState
+from ..solvers.dual.linear import TINY, DualState, all_but_reserve, solve_linear
 from ._base import COUNT, JOBS, Problem, fitting, seed_of
 from ._scores import KernelScores
 

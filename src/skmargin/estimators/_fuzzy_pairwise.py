@@ -28,7 +28,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ..solvers.pairwise import memberships
+from ..solvers.two_class.pairwise import memberships
 from ._base import JOBS, check_compressed, encode_labels
 
 

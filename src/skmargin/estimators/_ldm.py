@@ -9,15 +9,15 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._numbers import WITH_SQUARE, checked
-from ..kernels.gram import is_definite, rounding_of
-from ..solvers import ldm_dual
-from ..solvers.ldm_dual import LDMProblem, LDMState
-from ..solvers.linear_system import Machine
-from ..solvers.pairwise import Duel, most_rows
-from ..solvers.ridge_direct import iterate_features, iterate_kernel
-from ..solvers.ridge_direct import solve_features as ridge_features
-from ..solvers.ridge_direct import solve_kernel as ridge_kernel
-from ..solvers.sources import Features
+from ..rows.gram import is_definite, rounding_of
+from ..solvers.two_class import ldm as ldm_dual
+from ..solvers.two_class.ldm import LDMProblem, LDMState
+from ..solvers.two_class.linear_system import Machine
+from ..solvers.two_class.pairwise import Duel, most_rows
+from ..solvers.two_class.ridge_direct import iterate_features, iterate_kernel
+from ..solvers.two_class.ridge_direct import solve_features as ridge_features
+from ..solvers.two_class.ridge_direct import solve_kernel as ridge_kernel
+from ..solvers.two_class.sources import Features
 from ._base import fitting, seed_of
 from ._pairwise import PairwiseMachines, Prepared
 

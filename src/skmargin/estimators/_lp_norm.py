@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..kernels._rows import KernelRows
-from ..kernels.gram import gram
-from ..kernels.row_cache import RowCache
-from ..solvers.dual_blocks import DualState
-from ..solvers.kernel_factor import can_factor, factor
-from ..solvers.kernel_state import KernelState
-from ..solvers.lp_blocks import LpKernelState, solve_lp, solve_lp_kernel
+from ..rows.gram import gram
+from ..rows.kernel_row_cache import RowCache
+from ..rows.kernel_rows import KernelRows
+from ..solvers.block_norm.ascent import LpKernelState, solve_lp, solve_lp_kernel
+from ..solvers.dual.kernel_factor import can_factor, factor
+from ..solvers.dual.kernel_state import KernelState
+from ..solvers.dual.linear import DualState
 from ._base import Problem
 from ._documented import documented
 from ._dual import Before, DualMachine

@@ -16,15 +16,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .._core.threads import blas_threads
-from ..kernels.gram import KERNELS, gram, resolve_gamma
+from .._runtime.progress import say, tell
+from .._runtime.threads import blas_threads
 from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
 from ..regularizers import PairwisePower
-from ..solvers.primal import PrimalState, minimise
-from ..solvers.primal_adam import AdamState, adam_epoch
-from ..solvers.primal_factor import GramFactor, WideRows, factorise, wide_rows
-from ..solvers.primal_objective import PrimalObjective
-from ..solvers.progress import say, tell
+from ..rows.gram import KERNELS, gram, resolve_gamma
+from ..solvers.primal.adam import AdamState, adam_epoch
+from ..solvers.primal.driver import PrimalState, minimise
+from ..solvers.primal.factor import GramFactor, WideRows, factorise, wide_rows
+from ..solvers.primal.objective import PrimalObjective
 from ._base import COUNT, Problem, check_compressed, fitting, weights_of_classes
 from ._scores import KernelScores
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from ..solvers.dual_blocks import DualState
-from ..solvers.kernel_state import KernelState
-from ..solvers.multi_margin import solve_multi_margin
-from ..solvers.svrg import SVRGState, solve_svrg
+from ..solvers.dual.kernel_state import KernelState
+from ..solvers.dual.linear import DualState
+from ..solvers.multi_margin.exact import solve_multi_margin
+from ..solvers.multi_margin.svrg import SVRGState, solve_svrg
 from ._base import Problem
 from ._documented import documented
 from ._dual import Before, DualMachine

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..solvers.odm import Descent, Effort, Machine
-from ..solvers.odm_kernel import KernelPoint, solve_kernel_machine
-from ..solvers.odm_linear import LinearPoint, newton_pays, solve_linear, solve_newton
-from ..solvers.odm_paper import FrozenPoint, solve_kernel_paper, solve_paper
-from ..solvers.odm_smooth import solve_smooth
+from ..solvers.odm.inner_kernel import KernelPoint, solve_kernel_machine
+from ..solvers.odm.inner_linear import LinearPoint, newton_pays, solve_linear, solve_newton
+from ..solvers.odm.outer import Descent, Effort, Machine
+from ..solvers.odm.published import FrozenPoint, solve_kernel_paper, solve_paper
+from ..solvers.odm.smooth import solve_smooth
 from ._base import COUNT, Problem, warn_of_fit
 from ._documented import documented
 from ._dual import Before, DualMachine

@@ -12,13 +12,13 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..kernels.basis import METHODS as BASES
-from ..kernels.basis import basis_rows
-from ..kernels.gram import KERNELS, check_symmetric, gram, gram_diagonal, resolve_gamma, row_blocks
-from ..solvers.linear_system import score_rounding
-from ..solvers.pairwise import METHODS, Duel, combine, duels, n_machines, over_threads
-from ..solvers.progress import counted, say
-from ..solvers.sources import Features, KernelBlocks, Source, products
+from .._runtime.progress import counted, say
+from ..rows.basis import METHODS as BASES
+from ..rows.basis import basis_rows
+from ..rows.gram import KERNELS, check_symmetric, gram, gram_diagonal, resolve_gamma, row_blocks
+from ..solvers.two_class.linear_system import score_rounding
+from ..solvers.two_class.pairwise import METHODS, Duel, combine, duels, n_machines, over_threads
+from ..solvers.two_class.sources import Features, KernelBlocks, Source, products
 from ._base import COUNT, JOBS, MarginClassifier, Problem, warn_of_fit
 
 LARGEST_DIRECT = 6000  # rows of one two-class problem up to which all of them are basis points, factorised directly

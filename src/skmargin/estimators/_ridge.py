@@ -14,17 +14,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
-from ..kernels.gram import base_matrix, gram_diagonal, kernel_from_base
-from ..solvers.linear_system import Machine, Solution, scale
-from ..solvers.pairwise import Duel, most_rows
-from ..solvers.progress import part
-from ..solvers.ridge_direct import (
+from .._runtime.progress import part
+from ..rows.gram import base_matrix, gram_diagonal, kernel_from_base
+from ..solvers.two_class.linear_system import Machine, Solution, scale
+from ..solvers.two_class.pairwise import Duel, most_rows
+from ..solvers.two_class.ridge_direct import (
     iterate_features,
     iterate_kernel,
     solve_features,
     solve_kernel,
 )
-from ..solvers.ridge_search import (
+from ..solvers.two_class.ridge_search import (
     Task,
     best_candidate,
     full_search,
@@ -32,7 +32,7 @@ from ..solvers.ridge_search import (
     iterated_accuracy,
     screened_search,
 )
-from ..solvers.sources import Features, Source, submatrix
+from ..solvers.two_class.sources import Features, Source, submatrix
 from ._pairwise import PairwiseMachines, Prepared
 
 SMALL = 1000  # rows up to which the whole grid is evaluated in double precision: cheap anyway

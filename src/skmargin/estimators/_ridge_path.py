@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..solvers.condensed import Solutions, solutions_features, solutions_kernel
-from ..solvers.pairwise import Duel, combine, most_rows, over_threads
-from ..solvers.sources import Features, products
+from ..solvers.two_class.condensed import Solutions, solutions_features, solutions_kernel
+from ..solvers.two_class.pairwise import Duel, combine, most_rows, over_threads
+from ..solvers.two_class.sources import Features, products
 from ._base import MarginClassifier
 from ._ridge import RidgeMachines
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite
 
 from .._core import _ext
-from ..kernels._rows import kernel_scores, kernel_winners
+from ..rows.kernel_rows import kernel_scores, kernel_winners
 from ._base import MarginClassifier, Problem
 
 SMALL, FEW_CLASSES = 4096, 128  # numbers and vectors of a machine for which BLAS takes longer than the core

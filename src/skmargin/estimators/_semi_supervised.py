@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from ..solvers.semi_supervised import likely_shares, solve_semi_supervised
+from ..solvers.multi_margin.semi_supervised import likely_shares, solve_semi_supervised
 from ._base import COUNT, canonical_csr, check_labels, encode_labels, fitting, seed_of
 from ._scores import LinearScores
 

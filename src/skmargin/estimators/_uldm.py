@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..solvers.linear_system import Machine
+from ..solvers.two_class.linear_system import Machine
 from ._base import fitting
 from ._ridge import RidgeMachines, positive_values
 

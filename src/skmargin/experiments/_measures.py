@@ -23,8 +23,8 @@ from .. import SemiSupervisedMarginSVC
 from ..comparison import Model
 from ..inspection import margins
 from ..model_selection import MarginSearchCV
-from ..solvers.multi_margin import solve_multi_margin
-from ..solvers.svrg import epoch, first_step
+from ..solvers.multi_margin.exact import solve_multi_margin
+from ..solvers.multi_margin.svrg import epoch, first_step
 from ._spec import Protocol, thin
 
 Records = list[dict[str, Any]]

@@ -14,7 +14,7 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils import check_array
 
-from ..kernels.gram import gram, gram_diagonal
+from ..rows.gram import gram, gram_diagonal
 
 
 class ClassVectors(NamedTuple):
@@ -108,7 +108,7 @@ def support_gram(estimator: Any) -> np.ndarray:
 
 
 def kernel_parameters(estimator: Any) -> dict[str, Any]:
-    """The kernel of a machine with its numbers, ready for `skmargin.kernels.gram`; linear where it has none."""
+    """The kernel of a machine with its numbers, ready for `skmargin.rows.gram`; linear where it has none."""
     if hasattr(estimator, "coef_") or not hasattr(estimator, "kernel"):
         return {"kernel": "linear"}
     found = {"kernel": estimator.kernel}

@@ -15,9 +15,9 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _Passthroug
 from sklearn.model_selection._validation import _score
 from sklearn.utils.validation import _num_samples
 
+from .._runtime.progress import say
+from .._runtime.shared_rows import lending
 from ..estimators._base import MarginClassifier
-from ..solvers.lent import lending
-from ..solvers.progress import say
 from ._chains import Chain, key_of, prefix_of
 from ._folds import Fold, Rows, checked, shares_gram
 from ._path import WarmPath, is_known, told

@@ -17,13 +17,13 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params, _check_sample_weight, _num_samples
 
 from .._core import _ext
+from .._runtime.shared_rows import Lent, window
 from ..estimators._base import MarginClassifier, encode_labels
 from ..estimators._dual import DualMachine
 from ..estimators._ridge import SHARED
-from ..kernels._rows import farthest, row_dtype
-from ..kernels.gram import base_matrix, kernel_from_base, resolve_gamma
-from ..solvers.kernel_factor import FACTOR_ROWS
-from ..solvers.lent import Lent, window
+from ..rows.gram import base_matrix, kernel_from_base, resolve_gamma
+from ..rows.kernel_rows import farthest, row_dtype
+from ..solvers.dual.kernel_factor import FACTOR_ROWS
 from ._pipelines import split_fit_params
 
 LARGEST_GRAM = 2**30  # bytes of a kernel matrix up to which it is kept whole

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from ..kernels.gram import resolve_gamma
+from ..rows.gram import resolve_gamma
 from ._folds import checked
 
 STRENGTHS = {

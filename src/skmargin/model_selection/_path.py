@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.pipeline import Pipeline
 
+from .._runtime.progress import say
 from ..estimators._base import CallbackSupportMixin, MarginClassifier
 from ..estimators._ridge_path import KernelSquare, StrengthPath
-from ..solvers.progress import say
 from ._chains import in_path_order, is_number, prefix_of
 from ._pipelines import split_fit_params
 

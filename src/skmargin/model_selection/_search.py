@@ -18,11 +18,11 @@ from sklearn.model_selection._validation import _insert_error_scores, _warn_or_r
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _check_method_params
 
-from .._core.tasks import run
+from .._runtime.progress import say
+from .._runtime.tasks import run
 from ..estimators._base import MarginClassifier, check_compressed
 from ..estimators._dual import DualMachine
-from ..solvers.dual_blocks import _suitable_rows
-from ..solvers.progress import say
+from ..solvers.dual.linear import _suitable_rows
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation, sees_predictions_only
 from ._folds import Fold, Once, Windows, is_float, positions, windows

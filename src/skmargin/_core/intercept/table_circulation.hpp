@@ -1,0 +1,110 @@
+// A circulation from a table of duals that are all strictly inside their bounds (intercept/circulation.hpp tells what
+// it is for).
+//
+// The duals of a smooth loss are its slopes.  Each may move by `room`, either way, at a cost that grows with the square
+// of the share of the room that it uses: so all of them move at once, each by a share that is the difference of the
+// potentials of its two classes.  With C_jl the room of all duals between the classes j and l,
+//     sum_l C_jl (x_j - x_l) = excess of j,
+// the flow of an electric network, is the cheapest way.  Shares above 1 are cut, and what then is left is moved along
+// paths.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "base/interrupt.hpp"
+#include "base/sums.hpp"
+#include "intercept/circulation.hpp"
+#include "losses/hinge.hpp"
+
+namespace skm {
+
+// Potentials x of classes with sum_l C_jl (x_j - x_l) = excess_j: conjugate gradients, preconditioned by the diagonal.
+inline std::vector<double> potentials(const std::vector<double>& C, const std::vector<double>& excess, Poll& poll) {
+    const size_t k = excess.size();
+    std::vector<double> x(k), r = excess, z(k), d(k), Ld(k), total(k), flow;
+    std::vector<size_t> start(1);
+    std::vector<int32_t> other;  // many classes: few pairs carry flow
+    for (size_t j = 0; j < k; ++j) {
+        for (size_t l = 0; l < k; ++l)
+            if (C[j * k + l] > 0) other.push_back(static_cast<int32_t>(l)), flow.push_back(C[j * k + l]);
+        start.push_back(other.size());
+        total[j] = std::accumulate(flow.begin() + start[j], flow.end(), 0.0);
+    }
+    const auto dot = [](const auto& a, const auto& b) {
+        return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+    };
+    double rho = 0, target = 0;
+    for (size_t step = 0; step < 2 * k + 10; ++step) {
+        for (size_t j = 0; j < k; ++j) z[j] = total[j] > 0 ? r[j] / total[j] : 0;
+        const double before = rho;
+        rho = dot(r, z);
+        if (step == 0) target = 1e-26 * rho;  // less is rounding, which has a part that no flow can move
+        if (!(rho > target)) break;
+        for (size_t j = 0; j < k; ++j) d[j] = z[j] + (step ? rho / before : 0) * d[j];
+        for (size_t j = 0; j < k; ++j) {
+            double sum = 0;
+            for (size_t e = start[j]; e < start[j + 1]; ++e) sum += flow[e] * d[other[e]];
+            Ld[j] = total[j] * d[j] - sum;
+        }
+        const double curvature = dot(d, Ld);
+        if (!(curvature > 0)) break;
+        for (size_t j = 0; j < k; ++j) x[j] += rho / curvature * d[j], r[j] -= rho / curvature * Ld[j];
+        poll.work(2.0 * static_cast<double>(flow.size()) + 10.0 * static_cast<double>(k));
+    }
+    return x;
+}
+
+// The bounds of a table's duals: each at most the sample's weight, or all of a sample together.
+struct TableLoss {
+    const double* cap;
+    bool together;
+
+    static bool at_vertex(int64_t, const double*, int32_t) { return false; }
+    bool play(int64_t i, const double* alpha, int32_t m, const uint8_t*, double* down, double* up) const {
+        double share = 1;
+        if (together) {  // the rest of the weight is the dual of the own class
+            const double sum = std::accumulate(alpha, alpha + m, 0.0);
+            share = sum > 0 ? std::clamp((cap[i] - sum) / sum, 0.0, 1.0) : 0;
+        }
+        for (int32_t j = 0; j < m; ++j) {
+            const double room = together ? share * alpha[j] : std::min(alpha[j], cap[i] - alpha[j]);
+            down[j] = up[j] = room > 1e-9 * cap[i] ? room : 0;  // at a bound, up to rounding
+        }
+        return true;
+    }
+};
+
+// Makes the duals of a table (n, k), zero in the column of the own class, a circulation.  `with` as for balance().
+template <class With>
+void table_balance(int32_t k, int64_t n, const TableLoss& loss, With&& with, Poll& poll) {
+    const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
+    std::vector<double> C(static_cast<size_t>(k) * k), excess(k), room(k), same(k);
+    double flow = 0;
+    for (int64_t i = 0; i < n; ++i)
+        with(i, [&](int32_t own, const int32_t*, const double* alpha, int32_t m) {
+            loss.play(i, alpha, m, nullptr, room.data(), same.data());
+            for (int32_t l = 0; l < m; ++l) {
+                excess[own] += alpha[l], excess[l] -= alpha[l], flow += alpha[l];
+                C[arc(own, l)] += room[l];
+            }
+        });
+    for (int32_t j = 0; j < k; ++j)
+        for (int32_t l = 0; l <= j; ++l) C[arc(j, l)] = C[arc(l, j)] = j == l ? 0 : C[arc(j, l)] + C[arc(l, j)];
+    const std::vector<double> x = potentials(C, excess, poll);
+    std::fill(excess.begin(), excess.end(), 0.0);
+    for (int64_t i = 0; i < n; ++i)
+        with(i, [&](int32_t own, const int32_t*, double* alpha, int32_t m) {
+            loss.play(i, alpha, m, nullptr, room.data(), same.data());
+            for (int32_t l = 0; l < m; ++l) {
+                alpha[l] -= std::clamp(x[own] - x[l], -1.0, 1.0) * room[l];
+                excess[own] += alpha[l], excess[l] -= alpha[l];
+            }
+        });
+    if (std::any_of(excess.begin(), excess.end(), [&](double e) { return std::abs(e) > 1e-13 * flow; }))
+        balance(k, n, loss, with, [](int64_t, int32_t) { return infinity; }, poll);
+}
+
+}  // namespace skm

@@ -1,0 +1,234 @@
+// Class vectors over a view of the rows, with centred features and an intercept that is not penalised.
+//
+// The intercept b is handled by the method of multipliers (math: proximal point in b): the blocks see
+//     f_il = w_l'(x_i - mean) + b_l + t tot_l,     tot_l = sum_i c_il,     curvature ||x_i - mean||^2 + t
+// and after a pass b += t tot.  X is never centred in memory: with V = sum_i x_i c_i', w_l = v_l - tot_l mean and
+// shift_i = x_i'mean, the score is  v_l'x_i + base_l - shift_i tot_l,  where one number a class,
+//     base_l = b_l + t tot_l - v_l'mean + tot_l ||mean||^2,
+// collects all that does not depend on the sample.  Sparse rows stay sparse, at one multiply-add a class.
+//
+// Without an intercept the direction of the mean is the same burden: most of ||x_i||^2 lies in it, and the blocks can
+// only take short steps.  So its weight beta_l gets multipliers as well (here it is penalised like the rest): with the
+// direction e, z_i = x_i'e, tot_l = sum_i z_i c_il and the proximal point b_l, minimising 1/2 beta^2 and the proximal
+// term gives beta_l = (1 - t) b_l + t tot_l, the score is  v_l'x_i - z_i tilt_l  with tilt_l = tot_l - beta_l, the
+// curvature ||x_i||^2 - (1 - t) z_i^2, and after a pass b += t (tot - b).  The gap is that of the blocks plus
+// 1/2 ||tilt||^2.
+// One code serves both:  score = v_l'x_i + base_l - shift_i tilt_l  (intercept: shift_i = x_i'mean, tilt = tot;
+// without: base = 0, shift_i = z_i).
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/random.hpp"
+#include "rows/rows.hpp"
+
+namespace skm {
+
+// Facts about the rows that every gear needs.
+template <class Rows>
+struct Geometry {
+    explicit Geometry(const Rows& rows) : rows(rows), curvature(rows.n) {
+        for (int64_t i = 0; i < rows.n; ++i) curvature[i] = rows.squared_norm(i);
+    }
+
+    // With an intercept: centre at `mean`.  The larger t the shorter the steps of the blocks, since it is added to the
+    // inner products of all pairs of rows; the smaller t the shorter those of b.  Where the duals, `room` in all, are
+    // too small to move b by a margin with what hardly changes the blocks, it is larger: so that they can, and ten
+    // times so where that is little beside the square of a row (the weighted blocks are solved less well: not for
+    // them).  It is half as large again for duals that have `settled` near the optimum, where b is what is left to be
+    // found.
+    void centre(const double* mean, double room = std::numeric_limits<double>::infinity(), bool settled = false) {
+        free_ = true;
+        direction.assign(mean, mean + rows.d);
+        shift.resize(rows.n);
+        double average = 0;
+        for (int64_t j = 0; j < rows.d; ++j) mean2 += mean[j] * mean[j];
+        for (int64_t i = 0; i < rows.n; ++i) {
+            shift[i] = rows.inner(i, mean);
+            curvature[i] = std::max(0.0, curvature[i] - 2 * shift[i] + mean2);
+            average += curvature[i] / static_cast<double>(rows.n);
+        }
+        // The blocks see the curvatures times the weights of the classes (block_norm/class_vectors.hpp): k^(2/q - 1)
+        // where all norms are equal, nearer to 1 for the classes that matter most where they are not.
+        const double weight = std::pow(static_cast<double>(rows.k), 0.75 * (2 / q - 1));
+        const double typical = overlap(average, [&](int64_t i, int64_t j) { return mean2 - shift[i] - shift[j]; });
+        t = std::max((settled ? 1.5 : 1.0) * typical * weight, 1 / room);
+        if (q == 2) t = std::max(t, std::min(10 / room, 0.1 * average));
+        // Rows that cannot move a score by a margin leave only the intercepts: steps long enough that one sample can.
+        if (average * room < 1e-4) t = static_cast<double>(rows.n) / room;
+        if (!(t > 0)) t = 1;
+        for (double& a : curvature) a += t;
+    }
+
+    // Without: set the direction of the mean apart where it holds most of the rows; t likewise.
+    void deflate(const double* mean) {
+        double length = 0, along = 0, across = 0;
+        for (int64_t j = 0; j < rows.d; ++j) length += mean[j] * mean[j];
+        if (!(length > 0)) return;
+        length = std::sqrt(length);
+        direction.assign(mean, mean + rows.d);
+        for (double& e : direction) e /= length;
+        shift.resize(rows.n);
+        for (int64_t i = 0; i < rows.n; ++i) {
+            shift[i] = rows.inner(i, direction.data());
+            along += shift[i] * shift[i];
+            across += std::max(0.0, curvature[i] - shift[i] * shift[i]);
+        }
+        t = 0.1 * across / along;
+        if (!(t > rounding && t < 0.3)) {
+            shift.clear();
+            t = 0;
+            return;
+        }
+        const double n = static_cast<double>(rows.n);
+        t = std::min(0.3, overlap(across / n, [&](int64_t i, int64_t j) { return -shift[i] * shift[j]; }) * n / along);
+        reach = std::sqrt(along / static_cast<double>(rows.n));
+        for (int64_t i = 0; i < rows.n; ++i)
+            curvature[i] = std::max(t * curvature[i], curvature[i] - (1 - t) * shift[i] * shift[i]);
+    }
+
+    const Rows& rows;
+    std::vector<double> curvature;  // of a block
+    std::vector<double> shift;      // x_i'mean or z_i; empty without multipliers
+    std::vector<double> direction;  // mean or e
+    double mean2 = 0, t = 0;
+    double reach = 1;  // by how much a multiplier moves a score
+    double q = 2;      // of the norm ||V||_{2,q} in the dual
+    bool shifted() const { return !shift.empty(); }
+    bool intercept() const { return free_; }
+
+  private:
+    // What hardly matters beside the inner products x_i'x_j + shifted(i, j): a fifth of their typical size, and not
+    // less than what n orthogonal rows of mean square `square` come to.  Kernel rows are dear: half of the square is
+    // typical.
+    template <class Shifted>
+    double overlap(double square, Shifted shifted) const {
+        const uint32_t n = static_cast<uint32_t>(rows.n), pairs = std::min(n, 500u);
+        double typical = 0.5 * square;
+        if constexpr (requires { rows.product(0, 0); }) {
+            Random random(0);
+            typical = 0;
+            for (uint32_t p = 0; p < pairs && n > 1; ++p) {
+                const int64_t i = random.below(n), other = random.below(n - 1), j = other + (other >= i);
+                typical += std::abs(rows.product(i, j) + shifted(i, j)) / pairs;
+            }
+        }
+        return std::max(0.2 * typical, square / n);
+    }
+
+    static constexpr double rounding = 1e-14;  // of a square beside the length of its row
+    bool free_ = false;
+};
+
+template <class Rows>
+class LinearModel {
+  public:
+    using T = typename Rows::T;
+    static constexpr bool weighted = false;
+    explicit LinearModel(const Geometry<Rows>& geometry)
+        : geo_(geometry), V_(geometry.rows.weights_size()), base_(geometry.rows.k), tilt_(geometry.rows.k),
+          tot_(geometry.rows.k) {}
+
+    void scores(int64_t i, const int32_t* cls, int32_t m, double* f) const {
+        geo_.rows.scores(V_.data(), i, cls, m, f);
+        if (geo_.shifted())
+            for (int32_t j = 0; j < m; ++j) f[j] += base_[cls[j]] - geo_.shift[i] * tilt_[cls[j]];
+    }
+    void scores_all(int64_t i, double* f) const {
+        geo_.rows.scores_all(V_.data(), i, f);
+        if (geo_.shifted())
+            for (int32_t l = 0; l < geo_.rows.k; ++l) f[l] += base_[l] - geo_.shift[i] * tilt_[l];
+    }
+    void add(int64_t i, const int32_t* cls, int32_t m, const double* coef) {
+        geo_.rows.add(V_.data(), i, cls, m, coef);
+        if (!geo_.shifted()) return;
+        const double z = geo_.shift[i];
+        for (int32_t j = 0; j < m; ++j) {
+            const int32_t l = cls[j];
+            if (geo_.intercept()) {
+                tot_[l] += coef[j];
+                tilt_[l] += coef[j];
+                base_[l] += coef[j] * (geo_.mean2 + geo_.t - z);
+            } else {
+                tot_[l] += coef[j] * z;
+                tilt_[l] += coef[j] * z * (1 - geo_.t);
+            }
+        }
+    }
+    void clear() {
+        V_.clear();
+        for (std::vector<double>* v : {&base_, &tilt_, &tot_}) std::fill(v->begin(), v->end(), 0.0);
+    }
+    // this += s * other
+    void add_scaled(const LinearModel& other, double s) {
+        T* v = V_.data();
+        const T* o = other.V_.data();
+        const T scale = static_cast<T>(s);
+        for (int64_t j = 0; j < V_.size(); ++j) v[j] += scale * o[j];
+        for (int32_t l = 0; l < geo_.rows.k; ++l) {
+            base_[l] += s * other.base_[l];
+            tilt_[l] += s * other.tilt_[l];
+            tot_[l] += s * other.tot_[l];
+        }
+    }
+    // Start from the multipliers b; without an intercept from those that fit the duals.
+    void shift_base(double* b) {
+        for (int32_t l = 0; l < geo_.rows.k; ++l) {
+            if (geo_.intercept()) {
+                base_[l] += b[l];
+            } else {
+                b[l] = tot_[l];
+                tilt_[l] -= (1 - geo_.t) * b[l];
+            }
+        }
+    }
+    // What the multipliers follow: a step is b += t residual.
+    const std::vector<double>& residual(const double* b) {
+        residual_ = tot_;
+        if (!geo_.intercept())
+            for (int32_t l = 0; l < geo_.rows.k; ++l) residual_[l] -= b[l];
+        return residual_;
+    }
+    double stiffness() const { return 1; }
+    void multiplier_step(double* b, const std::vector<double>& steps) {
+        for (int32_t l = 0; l < geo_.rows.k; ++l) {
+            const double step = geo_.t * steps[l];
+            b[l] += step;
+            if (geo_.intercept()) base_[l] += step;
+            else tilt_[l] -= (1 - geo_.t) * step;
+        }
+    }
+    // The curvature of the blocks' problem along a model without b:  ||W||^2 + t ||tot||^2, W without the direction.
+    double squared_norm() const {
+        double s = 0;
+        for (int64_t j = 0; j < V_.size(); ++j) s += static_cast<double>(V_.data()[j]) * V_.data()[j];
+        for (int32_t l = 0; l < geo_.rows.k; ++l)
+            s += geo_.intercept() ? 2 * tot_[l] * base_[l] - tot_[l] * tot_[l] * (geo_.mean2 + geo_.t)
+                                  : -tot_[l] * tilt_[l];
+        return s;
+    }
+    const std::vector<double>& total() const { return tot_; }
+    const std::vector<double>& tilt() const { return tilt_; }
+
+    // Class vectors (k x d, row-major) and intercepts as a user sees them: f = W x + b.
+    void publish(double* W, double* b) {
+        for (int32_t l = 0; l < geo_.rows.k; ++l) {
+            for (int64_t j = 0; j < geo_.rows.d; ++j) {
+                double w = geo_.rows.weight(V_.data(), l, j);
+                if (geo_.shifted()) w -= tilt_[l] * geo_.direction[j];
+                W[l * geo_.rows.d + j] = w;
+            }
+            b[l] = base_[l];
+        }
+    }
+
+  private:
+    const Geometry<Rows>& geo_;
+    Buffer<T> V_;
+    std::vector<double> base_, tilt_, tot_, residual_;
+};
+
+}  // namespace skm

@@ -1,0 +1,216 @@
+// Views of the rows of X, dense or CSR, and the layout of W that suits each.
+//
+// A view knows: the scores of one sample for some or all classes, how to add one sample's step to W, ||x_i||^2, x_i'v,
+// x_i'x_j.
+// Dense rows want W class-major (a visit needs two or three classes: as many contiguous inner products), unless they
+// are so short that the sum over a vector takes longer than the products in it; sparse rows want it feature-major (a
+// stored number touches one short contiguous run).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "simd/simd.hpp"
+
+namespace skm {
+
+// Zeroed memory aligned to a cache line.
+template <class T>
+class Buffer {
+  public:
+    explicit Buffer(int64_t size)
+        : size_(size), data_(static_cast<T*>(::operator new(sizeof(T) * (size + 1), std::align_val_t(64)))) {
+        clear();
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() { ::operator delete(data_, std::align_val_t(64)); }
+    void clear() { std::memset(data_, 0, sizeof(T) * size_); }
+    T* data() { return data_; }
+    const T* data() const { return data_; }
+    int64_t size() const { return size_; }
+
+  private:
+    int64_t size_;
+    T* data_;
+};
+
+inline int64_t rounded_up(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
+
+constexpr double visit = 128;
+
+// The sum of term(0), .., term(size - 1), eight sums at a time: one alone would wait for each addition.
+template <class Term>
+double summed(int64_t size, Term term) {
+    double s[8] = {};
+    int64_t j = 0;
+    for (; j + 8 <= size; j += 8)
+        for (int r = 0; r < 8; ++r) s[r] += term(j + r);
+    for (; j < size; ++j) s[0] += term(j);
+    return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+}
+
+template <class Number>
+class DenseRows {
+  public:
+    using T = Number;
+    // Rows of d numbers, `stride` apart.
+    DenseRows(const T* X, int64_t n, int64_t d, int64_t stride, int32_t k)
+        : n(n), d(d), k(k), X_(X), stride_(stride), simd_(simd<T>()) {
+        const int64_t padded = rounded_up(k, simd_.lanes);
+        by_feature_ = padded <= on_stack && padded * d <= std::min(k, 3) * (d + sum_of_lanes * simd_.lanes);
+        ld_ = by_feature_ ? padded : rounded_up(d, 64 / sizeof(T));
+    }
+
+    int64_t weights_size() const { return ld_ * (by_feature_ ? d : k); }
+    // Multiply-adds of one class, with what a visit costs besides (measured).
+    double cost(int64_t) const { return static_cast<double>(d) + visit; }
+
+    void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
+        if (!by_feature_) return simd_.dots(row(i), d, W, ld_, cls, m, f);
+        T all[on_stack];
+        simd_.scores_all(row(i), d, W, ld_, all);
+        for (int32_t j = 0; j < m; ++j) f[j] = all[cls[j]];
+    }
+    void scores_all(const T* W, int64_t i, double* f) const {
+        if (!by_feature_) return simd_.dots_all(row(i), d, W, ld_, k, f);
+        T all[on_stack];
+        simd_.scores_all(row(i), d, W, ld_, all);
+        for (int32_t l = 0; l < k; ++l) f[l] = all[l];
+    }
+    void add(T* W, int64_t i, const int32_t* cls, int32_t m, const double* coef) const {
+        if (!by_feature_) return simd_.axpys(row(i), d, W, ld_, cls, m, coef);
+        T all[on_stack];
+        std::memset(all, 0, sizeof(T) * ld_);
+        for (int32_t j = 0; j < m; ++j) all[cls[j]] = static_cast<T>(coef[j]);
+        simd_.add_all(row(i), d, W, ld_, all);
+    }
+    void prefetch(int64_t i) const {
+#if defined(__GNUC__) || defined(__clang__)
+        const char* p = reinterpret_cast<const char*>(row(i));
+        const int64_t bytes = d * static_cast<int64_t>(sizeof(T));
+        for (int64_t b = 0; b < bytes && b < 2048; b += 64) __builtin_prefetch(p + b);
+#else
+        (void)i;
+#endif
+    }
+    double squared_norm(int64_t i) const { return product(i, i); }
+    double inner(int64_t i, const double* v) const {
+        const T* x = row(i);
+        return summed(d, [=](int64_t j) { return x[j] * v[j]; });
+    }
+    double product(int64_t i, int64_t other) const {
+        const T *x = row(i), *z = row(other);
+        return summed(d, [=](int64_t j) { return static_cast<double>(x[j]) * z[j]; });
+    }
+    T& weight(T* W, int32_t l, int64_t j) const { return by_feature_ ? W[j * ld_ + l] : W[l * ld_ + j]; }
+
+    const int64_t n, d;
+    const int32_t k;
+
+  private:
+    const T* row(int64_t i) const { return X_ + i * stride_; }
+    static constexpr int64_t on_stack = 64, sum_of_lanes = 12;  // the latter in multiply-adds of a vector (measured)
+    const T* X_;
+    int64_t stride_, ld_;
+    const Simd<T>& simd_;
+    bool by_feature_;
+};
+
+template <class Number, class I>
+class SparseRows {
+  public:
+    using T = Number;
+    SparseRows(const I* indptr, const I* indices, const T* values, int64_t n, int64_t d, int32_t k)
+        : n(n), d(d), k(k), indptr_(indptr), indices_(indices), values_(values), simd_(sparse_simd<T, I>()),
+          ld_(rounded_up(k, simd_.lanes)) {
+        const int64_t vectors = ld_ / simd_.lanes;
+        if (vectors <= 2) few_read_ = vectors == 1 ? 1 : 3, few_written_ = vectors == 1 ? 1 : 4;
+    }
+
+    int64_t weights_size() const { return ld_ * d; }
+    double cost(int64_t i) const { return 2.0 * static_cast<double>(nnz(i)) + visit; }
+
+    void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
+        if (m <= few_read_) {
+            simd_.scores(idx(i), val(i), nnz(i), W, ld_, cls, m, f);
+        } else {
+            T small[on_stack], *all = room(small);
+            simd_.scores_all(idx(i), val(i), nnz(i), W, ld_, all);
+            for (int32_t j = 0; j < m; ++j) f[j] = all[cls[j]];
+        }
+    }
+    void scores_all(const T* W, int64_t i, double* f) const {
+        T small[on_stack], *all = room(small);
+        simd_.scores_all(idx(i), val(i), nnz(i), W, ld_, all);
+        for (int32_t l = 0; l < k; ++l) f[l] = all[l];
+    }
+    void add(T* W, int64_t i, const int32_t* cls, int32_t m, const double* coef) const {
+        if (m <= few_written_) {
+            simd_.add(idx(i), val(i), nnz(i), W, ld_, cls, m, coef);
+        } else {
+            T small[on_stack], *all = room(small);
+            std::memset(all, 0, sizeof(T) * ld_);
+            for (int32_t j = 0; j < m; ++j) all[cls[j]] = static_cast<T>(coef[j]);
+            simd_.add_all(idx(i), val(i), nnz(i), W, ld_, all);
+        }
+    }
+    void prefetch(int64_t i) const {
+#if defined(__GNUC__) || defined(__clang__)
+        const int64_t stored = nnz(i);
+        for (int64_t p = 0; p < stored && p < 128; p += 64 / static_cast<int64_t>(sizeof(I)))
+            __builtin_prefetch(idx(i) + p);
+        for (int64_t p = 0; p < stored && p < 128; p += 64 / static_cast<int64_t>(sizeof(T)))
+            __builtin_prefetch(val(i) + p);
+#else
+        (void)i;
+#endif
+    }
+    double squared_norm(int64_t i) const {
+        const T* x = val(i);
+        return summed(nnz(i), [=](int64_t p) { return static_cast<double>(x[p]) * x[p]; });
+    }
+    double inner(int64_t i, const double* v) const {
+        const T* x = val(i);
+        const I* at = idx(i);
+        return summed(nnz(i), [=](int64_t p) { return x[p] * v[at[p]]; });
+    }
+    double product(int64_t i, int64_t j) const {
+        double s = 0;
+        for (int64_t p = 0, q = 0; p < nnz(i) && q < nnz(j);) {
+            const I a = idx(i)[p], b = idx(j)[q];
+            if (a == b) s += static_cast<double>(val(i)[p]) * val(j)[q];
+            p += a <= b;
+            q += b <= a;
+        }
+        return s;
+    }
+    T& weight(T* W, int32_t l, int64_t j) const { return W[j * ld_ + l]; }
+
+    const int64_t n, d;
+    const int32_t k;
+
+  private:
+    const I* idx(int64_t i) const { return indices_ + indptr_[i]; }
+    const T* val(int64_t i) const { return values_ + indptr_[i]; }
+    int64_t nnz(int64_t i) const { return static_cast<int64_t>(indptr_[i + 1] - indptr_[i]); }
+    // Room for a number a class.
+    T* room(T* small) const {
+        if (ld_ <= on_stack) return small;
+        thread_local std::vector<T> large;
+        if (static_cast<int64_t>(large.size()) < ld_) large.resize(ld_);
+        return large.data();
+    }
+    static constexpr int64_t on_stack = 64;
+    const I* indptr_;
+    const I* indices_;
+    const T* values_;
+    const SparseSimd<T, I>& simd_;
+    int64_t ld_;
+    // Up to so many classes single numbers of W are read or written faster than whole vectors of classes.
+    int32_t few_read_ = 5, few_written_ = 8;
+};
+
+}  // namespace skm

@@ -1,0 +1,1 @@
+"""Threads, tasks that Ctrl-C stops, progress, rows that several fits share."""

@@ -1,0 +1,1 @@
+"""The machine with a block norm (Lei et al. 2015)."""

@@ -1,0 +1,330 @@
+"""Interior-point steps for the machine of Lei et al. (2015) with few parameters.
+
+Problem (Z are the rows, with a constant feature for the free intercept; F = 1/2 ||W||_{2,p}^2, 1/p + 1/q = 1)::
+
+    min_{W,t}  F(W) + sum_i cap_i (t_i - f_{i,y_i}),   s_il = t_i - f_il - [l != y_i] >= 0,   f_i = W z_i
+
+One multiplier a_il > 0 for each class of each sample, the own one included: sum_l a_il = cap_i, and the a_il of the
+rivals are the dual numbers alpha of the other solvers.  With V = sum_i z_i c_i' the optimum has
+
+    V = grad F(W)   or, which is the same,   W = grad G(V),   G = 1/2 ||V||_{2,q}^2;        a_il s_il = 0
+
+A step is Newton's for these equations with a_il s_il = mu, by the predictor and corrector of Mehrotra (1992).  Of the
+two forms of the first equation the one with the exponent above 2 is linearised: its derivative is bounded.  For large p
+it is nearly zero where a class vector is too short, and steps are too long; there the other form takes over.  Neither C
+nor p nor the shape of the data matters much: 10 to 35 steps, each of the price of a Cholesky factor of k d rows.
+Block ascent, which has no such price, crawls where d is small and C or p is large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ..._runtime.progress import tell, tell_gap
+
+SHORT, SHORTEST = 0.1, 1e-8  # a step below these is worth another try, and no progress
+PATIENCE = 20  # steps in which the gap falls by less than a tenth: rounding is all there is
+BLOCK = 2e9  # products of one call of BLAS, about 0.1 s: Ctrl-C waits for it
+PANEL = 64  # columns of an orthogonal factor that are made at a time, for the same reason
+VANISHED = 1e-30  # sum of a s, relative to the objective, at which only rounding is left to iterate on
+
+
+@dataclass(frozen=True)
+class InteriorPoint:
+    """A point near the optimum; the certificate is left to the caller."""
+
+    W: np.ndarray  # (k, d)
+    b: np.ndarray  # (k,)
+    alpha: np.ndarray  # (n, k) dual numbers, zero for the own class
+    objective: float
+    n_iter: int
+
+
+def half_square(M: np.ndarray, r: float) -> float:
+    """``1/2 (sum_l ||m_l||^r)^(2/r)``."""
+    norms = np.linalg.norm(M, axis=1)
+    top = norms.max()
+    return 0.5 * top**2 * float(((norms / top) ** r).sum()) ** (2 / r) if top > 0 else 0.0
+
+
+def class_weights(M: np.ndarray, r: float) -> np.ndarray:
+    """The gradient of `half_square` is row l of M times weight l."""
+    norms = np.linalg.norm(M, axis=1)
+    top = norms.max()
+    if top == 0:
+        return np.ones(len(M))
+    shares = np.maximum(norms / top, 1e-300)
+    weights: np.ndarray = (shares / (shares**r).sum() ** (1 / r)) ** (r - 2)
+    return weights
+
+
+def curvature(M: np.ndarray, r: float) -> np.ndarray:
+    """Second derivative of `half_square` for r >= 2, as a matrix of size k d."""
+    k, d = M.shape
+    weights = class_weights(M, r)
+    squares = np.maximum(np.square(M).sum(axis=1), 1e-300)
+    H = np.zeros((k, d, k, d))
+    for l in range(k):
+        H[l, :, l, :] = weights[l] * (np.eye(d) + (r - 2) / squares[l] * np.outer(M[l], M[l]))
+    slope = (weights[:, None] * M).ravel()
+    return H.reshape(k * d, k * d) - (r - 2) / max(float(weights @ squares), 1e-300) * np.outer(slope, slope)
+
+
+class Root:
+    """J with J J' the second derivative of `half_square` for r >= 2.
+
+    With the class weights D, the projection Pi on the m_l and E on sqrt(D) M, which lies within,
+    J = sqrt(D) (I + (sqrt(r - 1) - 1) (Pi - E)).
+    """
+
+    def __init__(self, M: np.ndarray, r: float) -> None:
+        norms = np.maximum(np.linalg.norm(M, axis=1), 1e-300)
+        self.weights = np.sqrt(class_weights(M, r))
+        self.rays = M / norms[:, None]
+        self.shares = self.weights * norms / max(float(np.linalg.norm(self.weights * norms)), 1e-300)
+        self.excess = np.sqrt(r - 1) - 1
+
+    def times(self, B: np.ndarray) -> np.ndarray:
+        """J B for one vector or m of them, of shape (k, d) or (k, d, m)."""
+        return self._weighted(self._bent(B))
+
+    def transposed_times(self, B: np.ndarray) -> np.ndarray:
+        """J'B, as `times`."""
+        return self._bent(self._weighted(B))
+
+    def _weighted(self, B: np.ndarray) -> np.ndarray:
+        return (B.T * self.weights).T
+
+    def _bent(self, B: np.ndarray) -> np.ndarray:
+        along = np.einsum("ld,ld...->l...", self.rays, B)
+        along -= np.multiply.outer(self.shares, self.shares @ along)
+        return B + np.einsum("ld,l...->ld...", self.excess * self.rays, along)
+
+
+def solve_interior(
+    X: np.ndarray, y: np.ndarray, cap: np.ndarray, n_classes: int, p: float, *, fit_intercept: bool, tol: float,
+    max_iter: int,
+) -> InteriorPoint:  # fmt: skip
+    """Solve to a relative gap of about ``tol`` for dense rows; see the head of this file."""
+    k, n, d = n_classes, *X.shape
+    q = p / (p - 1)
+    mean = X.mean(axis=0) if fit_intercept else np.zeros(d)
+    rows = X - mean  # the solution is the same, the numbers are better
+    axes = None
+    if d > n:  # the class vectors lie in the span of the rows
+        axes, rows = _axes(rows)
+        d = n
+    scale = float(np.sqrt(np.square(rows).sum(axis=1).mean())) or 1.0
+    Z = np.c_[rows, np.full(n, scale)] if fit_intercept else rows
+    rival = np.ones((n, k))
+    rival[np.arange(n), y] = 0
+    own = 1 - rival
+
+    def vectors(a: np.ndarray) -> np.ndarray:
+        alpha = a * rival  # never cap - a: what is small must stay exact
+        c = alpha.sum(axis=1)[:, None] * own - alpha
+        return c.T @ Z
+
+    def mismatch(W: np.ndarray, V: np.ndarray, linked: bool) -> np.ndarray:
+        """Of W = grad G(V), where ``linked``, or V = grad F(W)."""
+        W, V = W[:, :d], V[:, :d]
+        if not linked:
+            return class_weights(W, p)[:, None] * W - V
+        return W - class_weights(V, q)[:, None] * V
+
+    def step(
+        W: np.ndarray, V: np.ndarray, a: np.ndarray, s: np.ndarray, linked: bool
+    ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        """How far to go, and the directions of W, a and s."""
+        mu = float((a * s).mean())
+        error = mismatch(W, V, linked)
+        system = _System(Z, a, s, W[:, :d], V, p, error, vectors, linked)
+        if system.factor is None:
+            return 0.0, W, a, s
+        dW, da, ds = system.direction(-a * s, 1)  # predictor: straight to mu = 0
+        reach = min(_longest(a, da), _longest(s, ds))
+        ahead = float(((a + reach * da) * (s + reach * ds)).mean())
+        dW, da, ds = system.direction(max((ahead / mu) ** 3, 1e-6) * mu - a * s - da * ds)
+        length = 0.99 * min(_longest(a, da), _longest(s, ds))
+        # The equation is not linear: it may be missed by what costs a share of the gap, or less than before.
+        sizes = float(np.linalg.norm(V[:, :d])), float(np.linalg.norm(W[:, :d]))
+        allowed = 0.1 * sizes[linked] * min(1.0, a.size * mu / max(sizes[0] * sizes[1], 1e-300))
+        before = float(np.linalg.norm(error))
+        while length > SHORTEST:
+            after = float(np.linalg.norm(mismatch(W + length * dW, vectors(a + length * da), linked)))
+            if after <= max((1 - 0.1 * length) * before, allowed):
+                break
+            length *= 0.6
+        return length, dW, da, ds
+
+    # Start: all multipliers alike, and the class vectors of the best point on the ray through their V.
+    a = np.repeat(cap[:, None] / k, k, axis=1)
+    V = vectors(a)
+    size = half_square(V[:, :d], q)
+    W = np.zeros((k, Z.shape[1]))
+    W[:, :d] = (
+        min(0.9, float((a * rival).sum()) / max(2 * size, 1e-300)) * class_weights(V[:, :d], q)[:, None] * V[:, :d]
+    )
+    F = Z @ W.T
+    s = (F + rival).max(axis=1)[:, None] + max(0.1, 0.1 * float(np.abs(F).max())) - F - rival
+    lowest, nearest, mark, n_iter, last = (np.inf, W), (np.inf, a), np.inf, 0, 0
+    while True:
+        V = vectors(a)
+        mu = float((a * s).mean())
+        objective = half_square(W[:, :d], p) + float(cap @ (F + rival - (F * own).sum(axis=1)[:, None]).max(axis=1))
+        dual = float((a * rival).sum()) - half_square(V[:, :d], q)
+        # What is missing to sum_i c_i = 0 would have to be made up by duals, at the price of part of a margin each.
+        gap = abs(objective - dual) + float(np.abs(V[:, d:]).sum()) / scale
+        tell_gap(gap / max(objective, 1e-300), tol)
+        if gap < 0.9 * mark:
+            mark, last = gap, n_iter
+        if objective < lowest[0]:
+            lowest = objective, W
+        if gap < nearest[0]:
+            nearest = gap, a
+        if gap <= tol * objective or n_iter >= min(max_iter, last + PATIENCE) or a.size * mu <= VANISHED * objective:
+            break
+        tell()
+        n_iter += 1
+        length, dW, da, ds = step(W, V, a, s, p < 2)
+        if p > 2 and length < SHORT:
+            length, dW, da, ds = max((length, dW, da, ds), step(W, V, a, s, True), key=lambda found: found[0])
+        if not length > SHORTEST:
+            break
+        W, a, s = W + length * dW, a + length * da, s + length * ds
+        a *= (cap / a.sum(axis=1))[:, None]
+        F = Z @ W.T
+    (objective, W), a = lowest, nearest[1]
+    found = W[:, :d] if axes is None else W[:, :d] @ axes.T
+    b = scale * W[:, d] - found @ mean if fit_intercept else np.zeros(k)
+    return InteriorPoint(found, b, a * rival, objective, n_iter)
+
+
+def _axes(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Orthonormal axes (d, n) of the span of n rows, and the rows in these coordinates: QR, panel by panel."""
+    n, d = rows.shape
+    A, panels = np.array(rows.T, order="F"), []
+    for j in range(0, n, PANEL):
+        end = min(n, j + PANEL)
+        reflectors, tau, _, _ = lapack.dgeqrf(A[j:, j:end])
+        panels.append((j, reflectors, tau))
+        A[j:, j:end] = np.triu(reflectors)
+        if end < n:
+            A[j:, end:] = lapack.dormqr("L", "T", reflectors, tau, A[j:, end:], PANEL * n)[0]
+        tell()
+    axes = np.eye(d, n, order="F")
+    for j, reflectors, tau in reversed(panels):
+        axes[j:, j:] = lapack.dormqr("L", "N", reflectors, tau, axes[j:, j:], PANEL * n)[0]
+        tell()
+    return axes, A[:n].T
+
+
+def _longest(x: np.ndarray, dx: np.ndarray) -> float:
+    """Longest step up to 1 that keeps x > 0 from falling below 0."""
+    return 1 / max(1.0, float((-dx / x).max()))
+
+
+class _System:
+    """The linear equations of one step, reduced to as many unknowns as W has numbers.
+
+    With theta = a/s, f_i = W z_i and the sum of a sample's multipliers fixed, da_i = const + L_i df_i where
+    L_i = diag(theta_i) - theta_i theta_i' / sum(theta_i).  S = sum_i L_i (x) z_i z_i' is then what -V grows by.
+    Where V = grad F(W) is linearised, with the second derivative J J', the matrix is J J' + S and the unknown dW; where
+    W = grad G(V) is, the matrix is I + J'S J and the unknown x in dW = J x - error.  Both are positive definite, and a
+    Cholesky factor in units of the diagonal keeps the digits of features and classes of all scales.
+    """
+
+    def __init__(
+        self, Z: np.ndarray, a: np.ndarray, s: np.ndarray, W: np.ndarray, V: np.ndarray, p: float, error: np.ndarray,
+        vectors: Callable[[np.ndarray], np.ndarray], linked: bool,
+    ) -> None:  # fmt: skip
+        (n, k), d, width = a.shape, W.shape[1], Z.shape[1]
+        self.Z, self.s, self.V, self.error, self.vectors = Z, s, V, error, vectors
+        self.d, self.primal = d, p >= 2
+        if self.primal and linked:  # from W = grad G(V) to equations in V: the derivatives of F and G are inverse
+            W = class_weights(V[:, :d], p / (p - 1))[:, None] * V[:, :d]
+        self.root = Root(W, p) if self.primal else Root(V[:, :d], p / (p - 1))
+        if self.primal and linked:
+            self.error = self.root.times(self.root.transposed_times(error))
+        self.theta = theta = a / s
+        self.total = total = theta.sum(axis=1)
+        self.lead = np.arange(n), theta.argmax(axis=1)
+        S = np.zeros((k, width, k, width))
+        own = np.zeros((k, width, width))
+        # theta - theta^2/total without the difference, in which all digits can be lost
+        inner = theta * (theta @ (1 - np.eye(k))) / total[:, None]
+        size = max(1, int(BLOCK / (k * width * max(k * width, 1000))))  # to make a number costs as much
+        for start in range(0, n, size):
+            part = slice(start, start + size)
+            outer = (theta[part, :, None] * Z[part, None, :]).reshape(-1, k * width) / np.sqrt(total[part])[:, None]
+            S -= (outer.T @ outer).reshape(S.shape)
+            for l in range(k):
+                own[l] += (Z[part] * inner[part, l, None]).T @ Z[part]
+            tell()
+        for l in range(k):
+            S[l, :, l, :] = own[l]
+        if d < width:  # a constant added to all intercepts changes nothing: hold it
+            S[:, d, :, d] += np.diagonal(S[:, d, :, d]).min()
+        if self.primal:
+            S[:, :d, :, :d] += curvature(W, p).reshape(k, d, k, d)
+        else:
+            for _ in range(2):  # S is symmetric
+                S[:, :d] = self.root.transposed_times(S[:, :d].reshape(k, d, -1)).reshape(k, d, k, width)
+                S = S.transpose(2, 3, 0, 1)
+            S[:, :d, :, :d] += np.eye(k * d).reshape(k, d, k, d)
+        A = S.reshape(k * width, k * width)
+        self.unit = 1 / np.sqrt(np.maximum(np.diagonal(A), 1e-300))
+        A *= self.unit * self.unit[:, None]
+        self.factor = _cholesky(A)
+
+    def direction(self, change: np.ndarray, solves: int = 2) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """dW, da and ds for which a s changes by ``change`` and the equations of V and W hold."""
+        pull, x = change / self.s, np.zeros_like(self.V)
+        for _ in range(solves):  # the second for what rounding has left
+            missed = self._missed(x, pull).ravel() * self.unit
+            x += (lapack.dpotrs(self.factor, missed, lower=1)[0] * self.unit).reshape(x.shape)
+        dW = self._dW(x)
+        return dW, *self._follow(dW, pull)
+
+    def _dW(self, x: np.ndarray) -> np.ndarray:
+        if self.primal:
+            return x
+        return np.concatenate([self.root.times(x[:, : self.d]) - self.error, x[:, self.d :]], axis=1)
+
+    def _follow(self, dW: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What a and s change by with W.
+
+        The largest theta of a sample can be all of cap over next to nothing.  It has to meet no difference of scores,
+        and its da is what keeps the sum: otherwise rounding there is larger than the other multipliers.
+        """
+        dF = self.Z @ dW.T
+        dF -= dF[self.lead][:, None]
+        ds = ((pull.sum(axis=1) + (self.theta * dF).sum(axis=1)) / self.total)[:, None] - dF
+        da = pull - self.theta * ds
+        da[self.lead] = 0
+        da[self.lead] = -da.sum(axis=1)
+        return da, ds
+
+    def _missed(self, x: np.ndarray, pull: np.ndarray) -> np.ndarray:
+        """By how much x misses the equations, in their own terms: products with S have lost the small numbers."""
+        d, root = self.d, self.root
+        dV = self.vectors(self._follow(self._dW(x), pull)[0])
+        if self.primal:
+            penalised = dV[:, :d] - self.error - root.times(root.transposed_times(x[:, :d]))
+        else:
+            penalised = root.transposed_times(dV[:, :d]) - x[:, :d]
+        return np.concatenate([penalised, self.V[:, d:] + dV[:, d:]], axis=1)
+
+
+def _cholesky(A: np.ndarray) -> np.ndarray | None:
+    """The factor of a matrix with unit diagonal that is positive definite but for rounding; None if it is not."""
+    for lift in (1e-15, 1e-14, 1e-13, 1e-12, 1e-11):
+        A[np.diag_indices(len(A))] = 1 + lift
+        factor, failed = lapack.dpotrf(A.T, lower=1, clean=0)
+        if not failed:
+            return np.asarray(factor)
+    return None

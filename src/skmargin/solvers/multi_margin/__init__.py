@@ -1,0 +1,1 @@
+"""The machine of all pairwise margins (Xu et al. 2017)."""

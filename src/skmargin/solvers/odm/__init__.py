@@ -1,0 +1,1 @@
+"""The optimal margin distribution machine (Zhang & Zhou 2017)."""

@@ -1,0 +1,280 @@
+"""The optimal margin distribution machine by majorising and minimising.
+
+Problem (gamma_i = f_{i,y_i} - max_{l != y_i} f_il is the margin, cap_i = C s_i / (sum s (1 - theta)^2); the intercept
+is not penalised, or absent)::
+
+    min  T = 1/2 ||W||^2 + sum_i cap_i [ (1 - theta - gamma_i)_+^2 + mu (gamma_i - 1 - theta)_+^2 ]
+
+The second part is not convex.  With a fixed rival r_i it is, and larger or equal::
+
+    Q = 1/2 ||W||^2 + sum_i cap_i [ (1 - theta - gamma_i)_+^2 + mu (f_{i,y_i} - f_{i,r_i} - 1 - theta)_+^2 ]  >=  T,
+
+with equality where r_i is the closest rival.  So::
+
+    W = argmin of T with mu = 0 (convex)
+    repeat  r_i = closest rival under W
+            W = argmin of Q from the last duals, until Q - D <= max(RHO (T_old - D), FLOOR tol Q)
+            stop if T_old - D <= tol T_old      (the old W minimises its own majoriser)
+
+T never rises: T(W) <= Q(W) <= T_old by the inner stopping test; a step that rounding spoils is not taken.  Of all ends
+of a gear the best is kept, and zero, where every rival ties and T = Q, is better than an end above it.
+Duals (_core/losses/odm.hpp): alpha_il >= 0, but of any sign for the fixed rival.  Where a rival is replaced its
+negative dual goes over to the new one, which is feasible.
+
+This file is the outer loop; inner_linear.py and inner_kernel.py solve the inner problems, by block ascent and, where
+that is slow and the parameters are few, by Newton steps.
+
+given    rows or kernel rows, classes 0..k-1, cap, mu, theta, perhaps the state of an earlier solve
+returned the scores' parameters, T after each outer step, the certified gap of the last inner problem
+
+Zhang & Zhou, Multi-class optimal margin distribution machine, ICML 2017; they freeze the score of the rival instead of
+its index, which does not majorise: the objective may rise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..._runtime.progress import part, tell_gap
+from ..dual.linear import ROUNDING, relative_gap
+
+RHO, FLOOR = 0.3, 0.8  # how far an inner problem goes: this share of its possible gain, or of tol
+NO_RIVALS = np.zeros(0, np.int32)  # with mu = 0
+START_TOL = 1e-2  # of the convex problem that gives the first rivals
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The machine without its rows: labels, weights of the losses, parameters."""
+
+    y: np.ndarray
+    cap: np.ndarray
+    n_classes: int
+    mu: float
+    theta: float
+    fit_intercept: bool = True
+
+    def rivals(self, F: np.ndarray) -> np.ndarray:
+        """The closest rival of each sample under the scores ``F`` (n, k)."""
+        F = F.copy()
+        F[np.arange(len(F)), self.y] = -np.inf
+        return F.argmax(axis=1).astype(np.int32)
+
+    def intercepts(self, b: np.ndarray) -> np.ndarray:
+        """Those of a start, or zeros where the machine has none."""
+        return b if self.fit_intercept else np.zeros_like(b)
+
+    @property
+    def zero_loss(self) -> float:
+        """Sum of the losses where all scores are zero."""
+        return float(self.cap.sum()) * (1 - self.theta) ** 2
+
+    def loss(self, F: np.ndarray, closest: np.ndarray | None = None) -> float:
+        """Sum of the losses under the scores ``F`` (n, k); ``closest``: their `rivals`, if known."""
+        i = np.arange(len(F))
+        margin = F[i, self.y].astype(np.float64) - F[i, self.rivals(F) if closest is None else closest]
+        low, high = np.maximum(0, 1 - self.theta - margin), np.maximum(0, margin - 1 - self.theta)
+        with np.errstate(over="ignore"):  # infinite: another point is better
+            return float(self.cap @ (low * low + self.mu * high * high))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point, its true objective, and the closest rival of each sample there."""
+
+    objective: float
+    point: Any
+    closest: np.ndarray
+
+
+class Inner(Protocol):
+    """Solver of the inner problems, which remembers its duals."""
+
+    half_norm: float  # 1/2 ||W||^2
+    scores: np.ndarray  # (n, k)
+    objective: float
+    gap: float  # P - D, certified
+    n_iter: int
+
+    def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
+        """Minimise Q until its gap is at most max(tol Q, share (reference - Q)); whether that was reached."""
+
+    def next_gear(self) -> Inner | None:
+        """Who goes on after a solve that did not reach its gap."""
+
+    def point(self) -> Any:
+        """Where the last solve ended."""
+
+    def zero(self) -> Any:
+        """The point whose scores are all zero."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to go on."""
+
+    tol: float
+    max_iter: int
+    max_outer: int
+    n_init: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Result of `majorize_minimize`."""
+
+    point: Any
+    objectives: np.ndarray  # T at the start and after each outer step
+    gap: float | None  # relative gap of the last inner problem; None without a dual
+    excess: float  # what the last outer step could have gained at most, relative to T
+    n_iter: int
+    converged: bool
+    stuck: bool = False  # no limit of the effort ended it
+
+    @property
+    def objective(self) -> float:
+        """The objective T at the end."""
+        return float(self.objectives[-1])
+
+
+class MajorizeMinimize:
+    """The outer loop, with the best point so far."""
+
+    def __init__(self, machine: Machine, inner: Inner, max_iter: int) -> None:
+        self.machine, self.inner, self.max_iter = machine, inner, max_iter
+        self.objectives: list[float] = []
+        self.gap = self.excess = np.inf
+        self.place: Place | None = None
+        self.bound = 0.0  # D of the last inner problem
+        self.out_of_steps = False
+
+    def start(self, tol: float, warm: bool) -> None:
+        """The solution with mu = 0, unless there is a point already."""
+        place = self._here() if warm else self.place
+        if self.machine.mu == 0 or place is None:
+            place, _ = self._solve(0.0, NO_RIVALS, tol, 0.0, 0.0, place)
+        if self.machine.mu == 0:
+            self.excess = self.gap
+            self.objectives.clear()
+        self._accept(place)
+
+    def _here(self) -> Place:
+        inner, closest = self.inner, self.machine.rivals(self.inner.scores)
+        return Place(inner.half_norm + self.machine.loss(inner.scores, closest), inner.point(), closest)
+
+    def _solve(
+        self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, best: Place | None = None
+    ) -> tuple[Place, bool]:
+        """Solve an inner problem; a gear that cannot hands over to the next.
+
+        Returned are the best of their ends and ``best``, a point that is known, and whether the gap was reached.
+        """
+        Q, self.bound = np.inf if best is None else best.objective, 0.0
+        with part(0, 0):  # what an outer step could gain says how far the machine is
+            while True:
+                reached = self.inner.solve(mu, rivals, tol, share, reference, self.max_iter)
+                Q = min(Q, self.inner.objective)
+                self.bound = max(self.bound, self.inner.objective - self.inner.gap)
+                place = self._here()
+                if best is None or place.objective <= best.objective or np.isnan(best.objective):
+                    best = place
+                gear = None if reached or self.inner.n_iter >= self.max_iter else self.inner.next_gear()
+                if gear is None:
+                    break
+                self.inner = gear
+        if reached:  # that of a gear which was given up may be all rounding
+            self.bound = self.inner.objective - self.inner.gap
+        self.gap = self._to_bound(Q)
+        return best, reached
+
+    def _to_bound(self, objective: float) -> float:
+        """The relative gap to the bound; a bound above the objective tells how large its rounding is."""
+        return relative_gap(objective, abs(objective - self.bound))
+
+    def _accept(self, place: Place) -> None:
+        self.objectives.append(place.objective)
+        self.place = place
+
+    def run(self, tol: float, max_outer: int, rivals: np.ndarray | None = None) -> None:
+        """Outer steps until none can gain more than the share ``tol`` of T; ``rivals`` are those of the first step."""
+        mu, floor = self.machine.mu, FLOOR * tol
+        if mu == 0:  # convex: `start` was all
+            return
+        for _ in range(max_outer):
+            T = self.objectives[-1]
+            if self.inner.n_iter >= self.max_iter or self.excess <= tol:
+                return
+            if rivals is not None:  # they do not majorise at the old point
+                place, _ = self._solve(mu, rivals, START_TOL, 0.0, 0.0)
+                rivals = None
+                self.objectives.clear()
+                self._accept(place)
+                continue
+            assert self.place is not None
+            place, reached = self._solve(mu, self.place.closest, floor, RHO / (1 - RHO), T, self.place)
+            self.excess = self._to_bound(T)
+            tell_gap(self.excess, tol)
+            if place is not self.place:
+                self._accept(place)
+            if place.objective >= T * (1 - ROUNDING):  # rounding, or the inner problem was not solved well enough
+                if not reached or floor <= ROUNDING:
+                    return
+                floor *= 0.1
+        self.out_of_steps = True
+
+    def end(self, tol: float) -> Descent:
+        """What was reached."""
+        assert self.place is not None
+        zero = self.machine.zero_loss
+        if zero < self.place.objective < np.inf:
+            self.place, self.objectives[-1] = replace(self.place, objective=zero, point=self.inner.zero()), zero
+            self.gap = self.excess = self._to_bound(zero)
+        n_iter, converged = self.inner.n_iter, bool(self.excess <= tol)
+        stuck = not (converged or self.out_of_steps or n_iter >= self.max_iter)
+        return Descent(self.place.point, np.array(self.objectives), self.gap, self.excess, n_iter, converged, stuck)
+
+
+def majorize_minimize(
+    machine: Machine,
+    inner: Inner,
+    effort: Effort,
+    polish: bool = False,
+    rivals: np.ndarray | None = None,
+    warm: bool = False,
+) -> Descent:
+    """Solve to ``tol``; ``polish`` then goes on to rounding, which costs next to nothing for tiny problems."""
+    loop = MajorizeMinimize(machine, inner, effort.max_iter)
+    loop.start(effort.tol if machine.mu == 0 else max(effort.tol, START_TOL), warm)
+    loop.run(effort.tol, effort.max_outer, rivals)
+    end = loop.end(effort.tol)
+    if not polish or not end.converged or end.n_iter >= effort.max_iter:
+        return end
+    if machine.mu == 0:
+        loop.start(min(ROUNDING, effort.tol), warm=False)
+    else:
+        loop.run(min(ROUNDING, effort.tol), effort.max_outer)
+    polished = loop.end(effort.tol)
+    return polished if polished.converged else replace(end, n_iter=polished.n_iter)  # rounding has spoilt it
+
+
+def best_of(machine: Machine, effort: Effort, polish: bool, start: Any, make: Callable[[Any], Inner]) -> Descent:
+    """The best of ``n_init`` descents: the first from ``start`` or mu = 0, the others with random rivals."""
+    rng = np.random.default_rng(effort.seed)
+    best = None
+    for run in range(effort.n_init if machine.mu > 0 else 1):
+        rivals = None
+        if run > 0:
+            rivals = rng.integers(machine.n_classes - 1, size=len(machine.y), dtype=np.int32)
+            rivals += rivals >= machine.y
+        inner = make(start if run == 0 else None)
+        with part(run / effort.n_init, (run + 1) / effort.n_init):
+            end = majorize_minimize(machine, inner, effort, polish, rivals, warm=run == 0 and start is not None)
+        if best is None or end.objective < best.objective:
+            best = end
+    assert best is not None
+    return best

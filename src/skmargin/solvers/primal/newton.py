@@ -1,0 +1,115 @@
+"""Newton's method: conjugate gradients for the step, or the Hessian itself where it is small.
+
+Given a smooth convex objective and a start, produces points of decreasing value.  The CG steps use products with the
+rows that have curvature, and the preconditioner of `pairs`; where they become many, it gets more pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from .line_search import line_search
+from .objective import Point, PrimalObjective
+from .pairs import Pairs
+
+EXPLICIT_WORK = 3e7  # multiply-adds for a whole Hessian below which it is cheaper than CG
+_DAMPING = 1e-9  # of a whole Hessian, in units of its diagonal
+_MAX_CG = 100
+_FORCING = (
+    0.15  # share of the gradient, in the preconditioner's norm, that a step of CG may leave; less near the minimum
+)
+_PAIRS, _MOST_PAIRS = 700, 4000  # pairs in the preconditioner, at first and at most
+_MANY_CG = 30  # products in a step after which more pairs are cheaper
+Map = Callable[[np.ndarray], np.ndarray]
+
+
+def explicit_is_cheap(objective: PrimalObjective) -> bool:
+    """Whether the whole Hessian of the problem is small enough to be formed."""
+    size = objective.shape[0] * objective.shape[1]
+    return not objective.rows.sparse and size <= 400 and objective.rows.shape[0] * size**2 <= EXPLICIT_WORK
+
+
+def newton_cg(objective: PrimalObjective, point: Point, explicit: bool = False) -> Iterator[tuple[Point, np.ndarray]]:
+    """Yield the start and then each iterate with its gradient; ends where no step decreases the value any more.
+
+    ``explicit`` forms the Hessian also where CG should be cheaper: the scales of the features do not matter then.
+    """
+    explicit = explicit or explicit_is_cheap(objective)
+    gradient = objective.gradient(point)
+    first_norm = float(np.linalg.norm(gradient)) or 1.0
+    most = _PAIRS
+    while True:
+        yield point, gradient
+        if explicit:
+            D = _direct_step(objective.explicit_hessian(point), gradient)
+        else:
+            forcing = min(_FORCING, (float(np.linalg.norm(gradient)) / first_norm) ** 0.5)
+            D, n_products = _pair_step(objective, point, gradient, forcing, most)
+            if n_products > _MANY_CG:
+                most = min(2 * most, _MOST_PAIRS)
+        slope = float(np.vdot(gradient, D))
+        if not slope < 0:
+            return
+        moved = line_search(objective, point, D, slope)
+        if moved is None:
+            return
+        point, gradient = moved, objective.gradient(moved)
+
+
+def _direct_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """``-H^-1 g``.  Nothing changes where a vector is added to all classes: ``H`` gets some curvature there.
+
+    A little damping serves other directions without curvature.  It is measured by the median parameter first, since
+    features may be of very different sizes.
+    """
+    d, k = gradient.shape
+    diagonal = np.diagonal(H).copy()
+    H.reshape(d, k, d, k)[np.arange(d), :, np.arange(d), :] += diagonal.reshape(d, k).mean(axis=1)[:, None, None]
+    g = gradient.ravel().astype(np.float64)
+    for size in (np.median(diagonal), np.mean(diagonal)):
+        H.flat[:: len(H) + 1] += _DAMPING * size + np.finfo(float).tiny
+        with suppress(np.linalg.LinAlgError):  # only by rounding: the problem is convex
+            step = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
+            break
+    else:
+        step = np.linalg.solve(H, g)
+    return -step.reshape(gradient.shape).astype(gradient.dtype)
+
+
+def _pair_step(
+    objective: PrimalObjective, point: Point, gradient: np.ndarray, forcing: float, most: int
+) -> tuple[np.ndarray, int]:
+    pairs = Pairs(objective, point)
+    hessian, precondition = pairs.hessian(), pairs.preconditioner(most)
+    del pairs  # as large as the scores
+    return _cg_step(hessian, precondition, gradient, forcing)
+
+
+def _cg_step(hessian: Map, precondition: Map, gradient: np.ndarray, forcing: float) -> tuple[np.ndarray, int]:
+    """The step and the number of products with the Hessian that it took."""
+    D = np.zeros_like(gradient)
+    r = -gradient
+    z = precondition(r)
+    d = z
+    rho = float(np.vdot(r, z))
+    stop = forcing**2 * rho
+    n_products = 0
+    while n_products < _MAX_CG:
+        Hd = hessian(d)
+        n_products += 1
+        curvature = float(np.vdot(d, Hd))
+        if curvature <= 0:  # only by rounding: the problem is convex
+            break
+        step = D.dtype.type(rho / curvature)
+        D += step * d
+        r -= step * Hd
+        z = precondition(r)
+        old, rho = rho, float(np.vdot(r, z))
+        if rho <= stop:
+            break
+        d = z + z.dtype.type(rho / old) * d
+    return (D if D.any() else precondition(-gradient)), n_products

@@ -1,0 +1,33 @@
+"""Tasks on threads that Ctrl-C stops."""
+
+import threading
+import time
+from _thread import interrupt_main
+
+import pytest
+
+from skmargin._runtime.tasks import run
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_interrupt_waits_a_quarter_of_a_second_at_most(count):
+    """For tasks inside a call during which they hear nothing."""
+    called, ended, began = [], threading.Event(), threading.Barrier(count + 1)
+
+    def task():
+        began.wait(timeout=60)
+        ended.wait(timeout=2)
+
+    def interrupt():
+        began.wait(timeout=60)
+        called.append(time.perf_counter())
+        interrupt_main()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        run([task] * count, count, deaf=True)
+    waited = time.perf_counter() - called[0]
+    ended.set()
+    thread.join()
+    assert waited < 0.25
