@@ -32,13 +32,16 @@ EXTRAS_demo := cli
 EXTRAS_bench := bench,test
 EXTRAS_lint := dev
 
-.PHONY: help test demo bench lint format sanitize clean
+.PHONY: help test perf coverage demo bench lint format sanitize clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
 test: $(STAMPS)/test ## run all tests
 	$(ONE_THREAD) $(PY) -m pytest -n auto $(ARGS)
+
+perf: $(STAMPS)/test ## run the tests that assert on a clock or on a number of passes
+	$(ONE_THREAD) $(PY) -m pytest -m perf tests $(ARGS)
 
 demo: $(STAMPS)/demo ## compare the machines with scikit-learn's on digits, and write report.html
 	$(ONE_THREAD) $(VENV)/bin/skmargin compare digits --report report.html
@@ -57,20 +60,28 @@ format: $(STAMPS)/lint ## put the sources into the house style
 	$(PY) -m ruff format $(PY_SOURCES)
 	$(VENV)/bin/clang-format -i $(CPP)
 
-# The instrumented core goes to an environment of its own, which borrows the packages of .venv (a .pth file, so that the
-# import hook of the editable install there, which would find the plain core, is not run).
-SANITIZED := build/sanitize/venv
+# An instrumented core goes to an environment of its own, which borrows the packages of .venv (a .pth file, so that the
+# import hook of the editable install there, which would find the plain core, is not run).  CMakeLists.txt knows what
+# SKMARGIN_INSTRUMENT stands for.
+INSTRUMENTED = $(ONE_THREAD) build/$(1)/venv/bin/python -m pytest -n auto -p no:cacheprovider
 sanitize: build/sanitize/stamp ## run the tests of the core under the address and undefined-behaviour sanitizers
-	$(ONE_THREAD) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
-	$(SANITIZED)/bin/python -m pytest -n auto --capture=no -p no:cacheprovider $(SANITIZE_TESTS)
+	$(call INSTRUMENTED,sanitize) --capture=no $(SANITIZE_TESTS)
 
-build/sanitize/stamp: $(STAMPS)/test $(CORE) $(shell find src -name '*.py')
-	"$$($(PY) -c 'import sys; print(sys._base_executable)')" -m venv --clear --without-pip $(SANITIZED)
+# Lines of Python by pytest-cov, lines of the core by gcov.
+coverage: build/coverage/stamp ## measure which lines the tests reach, in Python and in the core
+	$(PIP) install gcovr
+	find build/coverage -name '*.gcda' -delete
+	$(call INSTRUMENTED,coverage) -q --cov=skmargin --cov-report=term:skip-covered tests
+	$(PY) -m gcovr --root . --filter src/skmargin/_core --object-directory build/coverage/cmake --print-summary | tail -4
+
+build/%/stamp: $(STAMPS)/test $(CORE) $(shell find src -name '*.py')
+	"$$($(PY) -c 'import sys; print(sys._base_executable)')" -m venv --clear --without-pip build/$*/venv
 	$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
-	  "$$($(SANITIZED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/borrowed.pth"
-	$(PIP) --python $(SANITIZED) install --no-build-isolation --no-deps --force-reinstall \
-	  -C build-dir=build/sanitize/cmake -C cmake.define.SKMARGIN_SANITIZE=ON -C cmake.build-type=RelWithDebInfo .
+	  "$$(build/$*/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/borrowed.pth"
+	$(PIP) --python build/$*/venv install --no-build-isolation --no-deps --force-reinstall \
+	  -C build-dir=build/$*/cmake -C cmake.define.SKMARGIN_INSTRUMENT=$* -C cmake.build-type=RelWithDebInfo .
 	@touch $@
 
 clean: ## remove .venv and everything that was built

@@ -30,6 +30,19 @@ def test_every_public_name_exists():
         assert hasattr(skmargin, name), name
 
 
+def test_submodules_are_loaded_on_first_use():
+    loaded = "import sys, skmargin; before = 'skmargin.inspection' in sys.modules; "
+    assert fresh(loaded + "print(before, skmargin.inspection.margins.__name__)").split() == ["False", "margins"]
+
+
+def test_dir_shows_the_public_names_only():
+    shown = {name for name in dir(skmargin) if not name.startswith("__")}
+    assert set(skmargin.__all__) < shown
+    assert shown - set(skmargin.__all__) == {
+        "datasets", "inspection", "model_files", "model_selection", "report", "torch"
+    }  # fmt: skip
+
+
 def test_type_hints_are_shipped():
     assert resources("skmargin").joinpath("py.typed").is_file()
 

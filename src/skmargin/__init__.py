@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Where each public name lives.  Loaded on first use: `import skmargin` costs nothing.
+_SUBMODULES = ("datasets", "inspection", "model_files", "model_selection", "report", "torch")
 _HOMES = {
     "CrammerSingerSVC": "_crammer_singer",
     "FuzzyPairwiseClassifier": "_fuzzy_pairwise",
@@ -56,8 +57,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f".estimators.{_HOMES[name]}", __name__), name)
+    if name in _SUBMODULES:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module 'skmargin' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *_SUBMODULES, "__version__"])

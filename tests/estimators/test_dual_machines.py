@@ -509,10 +509,8 @@ def test_interrupt_leaves_it_unfitted(settings):
     X, y = make_classification(20_000, 100, n_informative=50, n_classes=10, random_state=0)
     clf = CrammerSingerSVC(C=1000.0, tol=1e-12, **settings)
     threading.Timer(0.5, interrupt_main).start()
-    start = time.process_time()  # of the processor: others may use it too
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, y)
-    assert time.process_time() - start < 5
     with pytest.raises(NotFittedError):
         clf.predict(X)
     clf.set_params(C=0.001, tol=1e-2, kernel="linear").fit(X, y)

@@ -478,6 +478,7 @@ def test_prices_are_given_back_where_they_are_not_needed(seed):
     assert cost[1] <= 1.015 * cost[0]
 
 
+@pytest.mark.perf
 def test_balanced_labels_take_no_time():
     rng = np.random.default_rng(0)
     losses, shares = (

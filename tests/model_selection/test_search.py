@@ -595,7 +595,7 @@ def test_masks_are_folds_as_well_as_positions(estimator, n_splits):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interrupt_keeps_what_was_finished(n_jobs):
     rows, labels = make_classification(3000, 200, n_informative=100, n_classes=8, flip_y=0.5, random_state=0)
-    scored, sent = threading.Semaphore(0), []
+    scored = threading.Semaphore(0)
 
     def score(fitted, rows, labels):
         scored.release()
@@ -609,14 +609,12 @@ def test_interrupt_keeps_what_was_finished(n_jobs):
         for _ in range(n_jobs):
             scored.acquire()
         time.sleep(1.0)  # the scores are noted, the endless fits begun
-        sent.append(time.process_time())
         _thread.interrupt_main()
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
         search.fit(rows, labels)
-    assert time.process_time() - sent[0] < 2.0  # of the processor: others may use it too
     thread.join()
     assert np.isfinite(search.cv_results_["split0_test_score"][0])
     assert np.isnan(search.cv_results_["split0_test_score"][1])

@@ -9,6 +9,7 @@ import pytest
 from skmargin._runtime.tasks import run
 
 
+@pytest.mark.perf
 @pytest.mark.parametrize("count", [1, 2])
 def test_an_interrupt_waits_a_quarter_of_a_second_at_most(count):
     """For tasks inside a call during which they hear nothing."""

@@ -156,6 +156,7 @@ def test_a_table_that_does_not_fit_is_refused():
             _ext.table_balance(np.zeros((3, 2)), y.astype(np.int32), cap, True)
 
 
+@pytest.mark.perf
 def test_a_long_chain_of_classes_is_not_silent(k=1500):
     """Where classes meet their neighbours only, potentials take as many steps as there are classes."""
     y = np.tile(np.arange(k, dtype=np.int32), 2)

@@ -50,6 +50,7 @@ def test_bounds_are_below_the_optimum(loss, C):
             assert best * (1 - 1e-6) <= machine.objective_ <= best * (1 + 1.001 * tol + 1e-6)
 
 
+@pytest.mark.perf
 def test_few_certificates_fail():
     """Without the step these fits take 312 passes: certificates fail, and the intercepts have to settle first."""
     passes = 0

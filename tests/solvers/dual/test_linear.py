@@ -35,6 +35,7 @@ def test_a_single_pass_is_a_single_pass():
     assert solve_linear(BITS, Y.astype(np.int32), cap, 5, "max", max_iter=1).n_iter == 1
 
 
+@pytest.mark.perf
 def test_the_direction_of_the_mean_takes_few_passes():
     """Rows far from the origin and close to each other, most duals at their bounds: its weight crept to where it is."""
     passes = 0

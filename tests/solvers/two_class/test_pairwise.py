@@ -56,6 +56,7 @@ def test_threads_keep_the_order_and_pass_errors_on(n_jobs):
         over_threads(lambda i: 1 / i, range(3), n_jobs, 2000)
 
 
+@pytest.mark.perf
 def test_interrupts_do_not_wait_for_lapack():
     A = np.random.default_rng(0).normal(size=(2000, 2000))
     begun = threading.Event()
