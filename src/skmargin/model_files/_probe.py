@@ -1,0 +1,85 @@
+"""Rows that a model must score as it did when it was written: by this program, or by a later one with other libraries."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ._archive import ModelFileError
+from ._columns import needed_names
+
+METHODS = ("decision_function", "predict_proba", "transform")
+MOST_FEATURES = 1 << 20  # of a model that is asked, unless the file holds as many numbers
+TEXTS = ["", "a text of some words, for models of words"]
+
+
+def make_rows(estimator: Any) -> Any:
+    """A row of zeros and one of different numbers, or text, as the estimator takes it; None if it is not known."""
+    first = estimator
+    while hasattr(first, "steps"):
+        first = next((step for _, step in first.steps if step not in (None, "passthrough")), None)
+    if hasattr(first, "vocabulary_") or type(first).__name__ == "HashingVectorizer":
+        return TEXTS
+    d = getattr(estimator, "n_features_in_", None)
+    if d is None or (hasattr(first, "transformers_") and needed_names(first) is not None):
+        return None
+    return np.vstack([np.zeros(d), np.sin(np.arange(1.0, d + 1))])
+
+
+def answer(estimator: Any, rows: Any) -> dict[str, np.ndarray]:
+    """Scores or features, and labels, of the rows."""
+    method = next((name for name in METHODS if hasattr(estimator, name)), None)
+    found = {}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # the rows have no feature names
+        if method is not None:
+            result = getattr(estimator, method)(rows)
+            found[method] = np.asarray(result.toarray() if sparse.issparse(result) else result)
+        if hasattr(estimator, "predict"):
+            found["predict"] = np.asarray(estimator.predict(rows))
+    return found
+
+
+def check_same(estimator: Any, again: Any, rows: Any) -> None:
+    """Refuse to write a model that would not be the same from the file.
+
+    This finds a class that needs private attributes which it does not name, before the model is lost.
+    """
+    name = type(estimator).__name__
+    try:
+        expected = answer(estimator, rows)
+    except (ValueError, TypeError):  # it refuses such rows, as an encoder refuses categories that it does not know
+        return
+    try:
+        found = answer(again, rows)
+    except AttributeError as error:
+        raise ModelFileError(
+            f"{name} would not work again from a file: {error}. A class must name the private "
+            "attributes that it predicts with in _model_state."
+        ) from None
+    if not all(_equal(found[key], expected[key]) for key in expected):
+        raise ModelFileError(f"{name} would not predict the same from a file.")
+
+
+def _equal(a: np.ndarray, b: np.ndarray) -> bool:
+    return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+
+
+def check_answers(estimator: Any, n_numbers: int) -> None:
+    """An estimator that a file made: it must be complete, with one score for each of its classes.
+
+    Rows are not made where the file, of so many numbers, has no room for one like them.
+    """
+    d, classes = getattr(estimator, "n_features_in_", 0), getattr(estimator, "classes_", None)
+    if d > max(n_numbers, MOST_FEATURES) or (rows := make_rows(estimator)) is None:
+        return
+    found = answer(estimator, rows)
+    scores = found.get("decision_function", found.get("predict_proba"))
+    if scores is None or classes is None:
+        return
+    given = 1 if scores.ndim == 1 else scores.shape[1]
+    if given not in ({1, 2} if len(classes) == 2 else {len(classes), len(classes) * (len(classes) - 1) // 2}):
+        raise ModelFileError(f"{type(estimator).__name__} has {given} scores for {len(classes)} classes.")
