@@ -38,8 +38,7 @@ _LINEAR = {"coef_": "rd", "intercept_": "r|0"}
 _OVO = {"coef_": "*d", "intercept_": "*"}
 _KERNEL = {"dual_coef_": "mr", "support_": "m"}
 _LIBSVM = {
-    "dual_coef_": "*m", "_dual_coef_": "*m", "intercept_": "p", "_intercept_": "p", "support_": "m", "_n_support": "k",
-    "_probA": "*", "_probB": "*",
+    "intercept_": "p", "_intercept_": "p", "support_": "m", "_n_support": "k", "_probA": "*", "_probB": "*",
 }  # fmt: skip
 
 
@@ -193,25 +192,26 @@ def _refuse_unless(good: Any, estimator: Any, what: str) -> None:
 
 
 def _check_svc(svc: Any) -> None:
-    m, k = len(svc.support_), len(svc.classes_)
+    m, k, coef = len(svc.support_), len(svc.classes_), svc._dual_coef_
     counts = svc._n_support
     _refuse_unless(counts.min() >= 0 and counts.sum() == m and counts.dtype == np.int32, svc, "wrong support counts")
-    _refuse_unless(svc._dual_coef_.shape == (k - 1, m), svc, "coefficients that do not fit its support vectors")
     _refuse_unless(svc.support_.dtype == np.int32, svc, "support vectors that are not numbered")
-    for name in ("_dual_coef_", "_intercept_", "_probA", "_probB"):
-        array = getattr(svc, name)
-        _refuse_unless(array.dtype == np.float64 and array.flags.c_contiguous, svc, f"a {name} of a wrong type")
+    good = isinstance(svc._sparse, bool) and _is_rows(coef) and coef is not None and coef.shape == (k - 1, m)
+    _refuse_unless(good and sparse.issparse(coef) == svc._sparse, svc, "coefficients that do not fit its support vectors")
+    numbers = coef.data if svc._sparse else coef
+    _refuse_unless(numbers.size == (k - 1) * m, svc, "coefficients that do not fit its support vectors")
+    for array in (numbers, svc._intercept_, svc._probA, svc._probB):
+        _refuse_unless(array.dtype == np.float64 and array.flags.c_contiguous, svc, "numbers of a wrong type")
     _refuse_unless(len(svc._probA) in (0, k * (k - 1) // 2), svc, "probabilities that do not fit its classes")
     _refuse_unless(len(svc._probA) == len(svc._probB), svc, "probabilities that do not fit its classes")
-    shape = svc.shape_fit_
+    shape, rows = svc.shape_fit_, svc.support_vectors_
     _refuse_unless(isinstance(shape, tuple) and len(shape) == 2 and all(type(n) is int for n in shape), svc, "no shape")
-    _refuse_unless(isinstance(svc._sparse, bool) and sparse.issparse(svc.support_vectors_) == svc._sparse, svc, "mixed rows")
     if svc.kernel == "precomputed":
         inside = m == 0 or (svc.support_.min() >= 0 and svc.support_.max() < shape[0])
         _refuse_unless(inside and shape[0] == svc.n_features_in_, svc, "support vectors that are not there")
         return
-    rows = svc.support_vectors_
-    _refuse_unless(rows.shape == (m, svc.n_features_in_) and rows.dtype == np.float64, svc, "wrong support vectors")
+    good = rows is not None and rows.shape == (m, svc.n_features_in_) and rows.dtype == np.float64
+    _refuse_unless(good and sparse.issparse(rows) == svc._sparse, svc, "wrong support vectors")
 
 
 def _check_tree(model: Any) -> None:
@@ -232,7 +232,9 @@ def _check_boosting(model: Any) -> None:
     k, d = len(model.classes_), model.n_features_in_
     each = 1 if k == 2 else k
     rounds, bins = model._predictors, model._bin_mapper
-    _refuse_unless(model._preprocessor is None, model, "an encoder of categories of its own, which is not held")
+    encoder = getattr(model, "_preprocessor", None)
+    good = encoder is None or (type(encoder).__name__ == "ColumnTransformer" and hasattr(encoder, "transformers_"))
+    _refuse_unless(good, model, "no encoder of its categories")
     _refuse_unless(model.n_trees_per_iteration_ == each and all(len(r) == each for r in rounds), model, "wrong rounds")
     _refuse_unless(model._baseline_prediction.shape == (1, each), model, "a wrong start")
     _refuse_unless(model._baseline_prediction.dtype == np.float64, model, "a wrong start")

@@ -47,10 +47,7 @@ _SKLEARN: dict[str, dict[str, str]] = {
         "TfidfTransformer": "idf_",
         "HashingVectorizer": "",
     },
-    "linear_model": {
-        "LogisticRegression": "classes_ coef_ intercept_ n_iter_",
-        "RidgeClassifier": "classes_ coef_ intercept_ n_iter_ solver_ _label_binarizer",
-    },
+    "linear_model": {"LogisticRegression": "classes_ coef_ intercept_ n_iter_"},
     "svm": {"LinearSVC": "classes_ coef_ intercept_ n_iter_", "SVC": _SVC},
     "multiclass": {
         "OneVsRestClassifier": "classes_ estimators_ label_binarizer_",

@@ -6,10 +6,12 @@ come after their parents (hence no cycles) and exist, features exist, bit sets e
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 
 from ._archive import ModelFileError
 
@@ -32,6 +34,17 @@ _BOOST_INTS += ("is_categorical", "bitset_idx")
 _BOOST_FLOATS = ("value", "num_threshold", "gain")
 
 
+def number_check() -> Any:
+    """The only function that a file can mean: gradient boosting passes its columns of numbers through it."""
+    return partial(check_array, dtype=[np.float64], ensure_all_finite=False)
+
+
+def is_number_check(value: Any) -> bool:
+    """Whether a value is `number_check`."""
+    same = isinstance(value, partial) and value.func is check_array and not value.args
+    return same and value.keywords == number_check().keywords
+
+
 def plain_name(cls: type) -> str | None:
     """The name of a class of `_PLAIN`, None for others."""
     known = _PLAIN.get(cls.__name__)
@@ -46,6 +59,8 @@ def plain_parts(value: Any) -> dict[str, Any]:
 
 def make_plain(name: Any, parts: dict[str, Any]) -> Any:
     """The object again."""
+    if name == "check_array":
+        return number_check()
     if not isinstance(name, str) or name not in _PLAIN:
         raise ModelFileError(f"it holds an unknown object, {str(name)[:40]!r}.")
     _, params, attributes = _PLAIN[name]

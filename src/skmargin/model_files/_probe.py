@@ -9,24 +9,51 @@ import numpy as np
 from scipy import sparse
 
 from ._archive import ModelFileError
-from ._columns import needed_names
 
 METHODS = ("decision_function", "predict_proba", "transform")
 MOST_FEATURES = 1 << 20  # of a model that is asked, unless the file holds as many numbers
 TEXTS = ["", "a text of some words, for models of words"]
+CELLS = {"ParseNumbers": "1", "ParseText": "a", "DateParts": "2020-02-29"}  # of skmargin.datasets
 
 
 def make_rows(estimator: Any) -> Any:
-    """A row of zeros and one of different numbers, or text, as the estimator takes it; None if it is not known."""
+    """Two rows as the estimator takes them: zeros and different numbers, known levels, text; None if it is not known."""
     first = estimator
     while hasattr(first, "steps"):
-        first = next((step for _, step in first.steps if step not in (None, "passthrough")), None)
+        first = next((step for _, step in first.steps if step not in (None, "passthrough")), estimator)
     if hasattr(first, "vocabulary_") or type(first).__name__ == "HashingVectorizer":
         return TEXTS
-    d = getattr(estimator, "n_features_in_", None)
-    if d is None or (hasattr(first, "transformers_") and needed_names(first) is not None):
+    first = getattr(first, "_preprocessor", None) or first  # of gradient boosting with categories
+    if hasattr(first, "transformers_"):
+        return _make_table(first)
+    d = getattr(estimator, "n_features_in_", getattr(first, "n_features_in_", None))
+    if d is None or d > MOST_FEATURES:
         return None
+    if getattr(first, "categories_", None):
+        return np.array([[some[at] if len(some) else "" for some in first.categories_] for at in (0, -1)], dtype=object)
+    if getattr(first, "_fit_dtype", None) == object:
+        return np.array([first.statistics_, [first.missing_values] * d], dtype=object)
+    if type(first).__name__ in CELLS:
+        return np.array([[CELLS[type(first).__name__]] * d] * 2, dtype=object)
     return np.vstack([np.zeros(d), np.sin(np.arange(1.0, d + 1))])
+
+
+def _make_table(reader: Any) -> Any:
+    """Two rows for a `ColumnTransformer`: what each of its parts takes."""
+    names = getattr(reader, "feature_names_in_", None)
+    cells = np.zeros((2, reader.n_features_in_), dtype=object)
+    for name, step, _ in reader.transformers_:
+        columns = reader._transformer_to_input_indices.get(name, ())
+        rows = None if isinstance(step, str) else make_rows(step)
+        if rows is not None and len(columns):
+            cells[:, list(columns)] = np.array(rows, dtype=object).reshape(2, -1)
+    if names is None:
+        return cells
+    try:
+        import pandas as pd
+    except ImportError:
+        return None
+    return pd.DataFrame(cells, columns=names).infer_objects()
 
 
 def answer(estimator: Any, rows: Any) -> dict[str, np.ndarray]:

@@ -18,6 +18,7 @@ from ._known import Classes, is_listed, is_state
 MAX_DEPTH = 40
 MANY = 64  # strings from which on they are kept in arrays
 TYPES: dict[str, Any] = {"int": int, "float": float, "bool": bool, "str": str, "object": object}
+TYPES |= {"number": np.number, "integer": np.integer, "floating": np.floating}
 NATIVE = {"$tree": native.make_tree, "$boosting": native.make_boosting}
 
 
@@ -81,6 +82,8 @@ class Writer:
     def _object(self, value: Any, where: str, depth: int) -> Any:
         if self.classes.name(class_of(value)) is not None:
             return self.estimator(value, where, depth)
+        if native.is_number_check(value):
+            return {"$object": "check_array", "parts": {}}
         if (name := native.plain_name(type(value))) is not None:
             parts = native.plain_parts(value)
             return {"$object": name, "parts": {n: self.encode(v, f"{where}.{n}", depth + 1) for n, v in parts.items()}}
