@@ -50,6 +50,8 @@ def check_estimator(estimator: Any, known: bool) -> None:
     if hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
     name = type(estimator).__name__
+    if any(attribute.endswith("_") for attribute in vars(estimator)) and name not in _WITHOUT_ROWS:  # it is fitted
+        _refuse_unless(hasattr(estimator, "n_features_in_"), estimator, "no number of features")
     shapes = dict(_SHAPES)
     shapes |= _PAIRS.get(name, _LIBSVM if name == "SVC" else _LINEAR | _KERNEL)
     sizes = _sizes(estimator)
@@ -64,6 +66,10 @@ def check_estimator(estimator: Any, known: bool) -> None:
         check(estimator)
 
 
+# What is fitted on labels, scores or text, or on nothing, has no number of features.
+_WITHOUT_ROWS = ("LabelEncoder", "LabelBinarizer", "CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "Pipeline")
+_WITHOUT_ROWS += ("FeatureUnion", "_SigmoidCalibration", "_TemperatureScaling", "IsotonicRegression", "_ConstantPredictor")
+_WITHOUT_ROWS += ("FrozenEstimator", "KNeighborsClassifier", "RandomForestClassifier", "ExtraTreesClassifier", "SVC")
 _PAIRS = dict.fromkeys(("ULDMClassifier", "LDMClassifier", "LSSVC"), _OVO | {"dual_coef_": "*m", "support_": "m"})
 
 
@@ -270,8 +276,19 @@ def _check_tfidf(model: Any) -> None:
     _refuse_unless(good and (not part.use_idf or len(part.idf_) == len(model.vocabulary_)), model, "no weights of words")
 
 
+def _check_pipeline(model: Any) -> None:
+    parts = model.steps if hasattr(model, "steps") else model.transformer_list
+    good = isinstance(parts, list) and all(isinstance(part, tuple) and len(part) == 2 for part in parts)
+    _refuse_unless(good and parts, model, "no list of steps")
+    for name, step in parts:
+        real = step is None or isinstance(step, BaseEstimator) or step in ("passthrough", "drop")
+        _refuse_unless(isinstance(name, str) and real, model, "a step that is no estimator")
+
+
 # Class: the attribute that a fitted one has, and its check.
 _FURTHER: dict[str, tuple[str, Callable[[Any], None]]] = {
+    "Pipeline": ("steps", _check_pipeline),
+    "FeatureUnion": ("transformer_list", _check_pipeline),
     "SVC": ("support_", _check_svc),
     "DecisionTreeClassifier": ("tree_", _check_tree),
     "ExtraTreeClassifier": ("tree_", _check_tree),

@@ -92,25 +92,31 @@ def type_of(column: Any) -> str:
     return "any"
 
 
+def reader_of(estimator: Any) -> Any:
+    """The part of an estimator that sees the rows first."""
+    while hasattr(estimator, "steps"):
+        real = [step for _, step in estimator.steps if step is not None and not isinstance(step, str)]
+        if not real:
+            break
+        estimator = real[0]
+    return estimator
+
+
 def needed_names(estimator: Any) -> list[str] | None:
     """Columns that an estimator needs, where it was fitted with names."""
+    estimator = reader_of(estimator)
     if hasattr(estimator, "transformers_") and hasattr(estimator, "feature_names_in_"):
         names = list(estimator.feature_names_in_)
         parts = estimator._transformer_to_input_indices
         used = {i for name, step, _ in estimator.transformers_ if step != "drop" for i in parts.get(name, ())}
         return [name for i, name in enumerate(names) if i in used]
-    if hasattr(estimator, "steps"):
-        first = next((step for _, step in estimator.steps if step not in (None, "passthrough")), None)
-        return None if first is None else needed_names(first)
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
 
 def inferred_types(estimator: Any, names: list[str]) -> list[str] | None:
     """What each column must hold, as far as the estimator that reads it tells; None if it is no reader of tables."""
-    if hasattr(estimator, "steps"):
-        first = next((step for _, step in estimator.steps if step not in (None, "passthrough")), None)
-        return None if first is None else inferred_types(first, names)
+    estimator = reader_of(estimator)
     if not hasattr(estimator, "transformers_"):
         strict = hasattr(estimator, "n_features_in_") and not getattr(estimator, "categories_", None)
         name = type(estimator).__name__

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ._archive import ModelFileError
+from ._columns import reader_of
 
 METHODS = ("decision_function", "predict_proba", "transform")
 MOST_FEATURES = 1 << 20  # of a model that is asked, unless the file holds as many numbers
@@ -18,9 +19,7 @@ CELLS = {"ParseNumbers": "1", "ParseText": "a", "DateParts": "2020-02-29"}  # of
 
 def make_rows(estimator: Any) -> Any:
     """Two rows as the estimator takes them: zeros and different numbers, known levels, text; None if it is not known."""
-    first = estimator
-    while hasattr(first, "steps"):
-        first = next((step for _, step in first.steps if step not in (None, "passthrough")), estimator)
+    first = reader_of(estimator)
     if hasattr(first, "vocabulary_") or type(first).__name__ == "HashingVectorizer":
         return TEXTS
     first = getattr(first, "_preprocessor", None) or first  # of gradient boosting with categories
