@@ -105,7 +105,7 @@ def _check_sizes(estimator: Any) -> None:
     d, classes = getattr(estimator, "n_features_in_", None), getattr(estimator, "classes_", None)
     name = type(estimator).__name__
     if d is not None and (not isinstance(d, int | np.integer) or isinstance(d, bool) or not 0 <= d < 1 << 62):
-        raise ModelFileError(f"{name} has n_features_in_={str(d)[:40]}.")
+        raise ModelFileError(f"{name} has n_features_in_={' '.join(str(d).split())[:40]}.")
     least = 1 if name in ("DummyClassifier", "LabelEncoder", "LabelBinarizer", "DecisionTreeClassifier") else 2
     least = 1 if name in ("RandomForestClassifier", "ExtraTreesClassifier", "KNeighborsClassifier") else least
     if classes is not None and (not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < least):
@@ -183,6 +183,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "_fit_dtype": lambda value: isinstance(value, np.dtype),
     "_fill_dtype": lambda value: isinstance(value, np.dtype),
     "label_binarizer_": lambda value: type(value).__name__ == "LabelBinarizer",
+    "_strategy": lambda value: value in ("most_frequent", "prior", "stratified", "uniform", "constant"),
     "tree_": lambda value: type(value).__name__ == "Tree",
     "calibrated_classifiers_": lambda value: isinstance(value, list)
     and all(type(part).__name__ == "_CalibratedClassifier" for part in value),
