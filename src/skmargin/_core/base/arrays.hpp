@@ -57,7 +57,7 @@ void load(F& function, const char* module, const char* name) {
 inline void poll_python(double progress) {
     nb::gil_scoped_acquire lock;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    nb::module_::import_("skmargin._runtime.progress").attr("tell")(progress);
+    nb::module_::import_("skmargin._runtime.progress").attr("report")(progress);
 }
 
 // The fixed rivals of the ODM loss (losses/odm.hpp), one for each sample; none with mu = 0.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..._runtime.shared_rows import form_of
+from ..._runtime.shared_rows import converted
 from ..dual.linear import DualState, solve_linear
 
 
@@ -31,7 +31,7 @@ def with_constant(X: Any, value: float) -> Any:
             return sparse.csr_array(sparse.hstack([rows, sparse.csr_array(column)], format="csr"))
         return np.hstack([rows, column])
 
-    return form_of(X, value, make)
+    return converted(X, value, make)
 
 
 def solve_multi_margin(
