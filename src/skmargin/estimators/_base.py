@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache, wraps
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .._numbers import WITH_SQUARE
 from .._runtime.progress import listening, print_line
 from ..rows.gram import check_gram
+from ..solvers.tuning import DEFAULT, Tuning
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -99,6 +100,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     ``fit`` has the decorator `fitting`.
     """
+
+    _tuning: ClassVar[Tuning] = DEFAULT  # constants that steer the speed of solvers and predictions
 
     @classmethod
     @cache

@@ -13,29 +13,17 @@ class vectors sum to zero at the optimum.  The problem is then k + 1 times that 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from ..._runtime.shared_rows import converted
-from ..dual.linear import DualState, solve_linear
-
-
-def with_constant(X: Any, value: float) -> Any:
-    """``X`` with one more column, of this value; sparse rows stay sparse."""
-
-    def make(rows: Any) -> Any:
-        column = np.full((rows.shape[0], 1), value, dtype=rows.dtype)
-        if sparse.issparse(rows):
-            return sparse.csr_array(sparse.hstack([rows, sparse.csr_array(column)], format="csr"))
-        return np.hstack([rows, column])
-
-    return converted(X, value, make)
+from ...rows.arrays import Rows, with_constant
+from ..dual.linear import solve_linear
+from ..dual.state import DualState
+from ..tuning import DEFAULT, Tuning
 
 
 def solve_multi_margin(
-    X: Any,
+    X: Rows,
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
@@ -47,6 +35,7 @@ def solve_multi_margin(
     state: DualState | None = None,
     n_jobs: int | None = 1,
     verbose: int = 0,
+    tuning: Tuning = DEFAULT,
 ) -> DualState:
     """Solve the problem above to a relative duality gap of ``tol``; arguments as for `solve_linear`.
 
@@ -58,6 +47,7 @@ def solve_multi_margin(
     state = solve_linear(
         rows, y, cap / (k + 1), k, "sum", k - 1,
         fit_intercept=False, tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs, verbose=verbose,
+        tuning=tuning,
     )  # fmt: skip
     W, b = state.W, state.b
     if fit_intercept:
