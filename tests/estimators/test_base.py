@@ -261,7 +261,9 @@ def test_every_line_of_a_verbose_fit_begins_alike(model, capsys, monkeypatch):
 
 def described(estimator):
     """What the docstring says of each parameter and attribute."""
-    return dict(re.findall(r"^(\w+) : (.*(?:\n    .*)*)", inspect.getdoc(estimator), re.MULTILINE))
+    return dict(
+        re.findall(r"^(\w+) : (.*(?:\n    .*)*)", inspect.getdoc(estimator).partition("See Also")[0], re.MULTILINE)
+    )
 
 
 def test_the_machines_with_a_dual_describe_what_they_share_alike():

@@ -205,8 +205,7 @@ def _tiny(arrays: tuple[Any, ...], tol: float) -> list[Stage]:
 def _kernel_plan(K: Matrix, problem: _Problem, tiny: bool, tol: float, R: np.ndarray | None, tuning: Tuning) -> _Plan:
     n, k = len(problem.y), problem.n_classes
     arrays: tuple[Any, ...] = (K, K.diagonal) if isinstance(K, RowCache) else (K,)
-    single = problem.tol != tol
-    stages = _tiny(arrays, tol) if tiny else [Stage(arrays, problem.tol, single)]
+    stages = _tiny(arrays, tol) if tiny else [Stage(arrays, problem.tol, bool(problem.tol < tol))]  # float32 may stall
     reachable = R is not None and few_parameters(R.shape, k, tuning.block_norm)
     return _Plan(
         stages,
