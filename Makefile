@@ -7,6 +7,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS := $(VENV)/stamps
+BUILD_LOG := $(STAMPS)/build.log
 CPP := $(wildcard $(addprefix src/skmargin/_core/,*.hpp */*.hpp */*.cpp))
 CORE := CMakeLists.txt $(CPP)
 PY_SOURCES := src tests benchmarks examples conftest.py
@@ -32,7 +33,7 @@ EXTRAS_demo := cli
 EXTRAS_bench := bench,test
 EXTRAS_lint := dev
 
-.PHONY: help test perf coverage demo bench lint format sanitize clean
+.PHONY: help test perf coverage demo bench lint format stub sanitize clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -59,6 +60,10 @@ format: $(STAMPS)/lint ## put the sources into the house style
 	$(PY) -m ruff check --fix $(PY_SOURCES)
 	$(PY) -m ruff format $(PY_SOURCES)
 	$(VENV)/bin/clang-format -i $(CPP)
+
+stub: $(STAMPS)/lint ## write the stub of the compiled core, which mypy reads
+	$(PY) -m nanobind.stubgen -q -m skmargin._core._ext -o src/skmargin/_core/_ext.pyi
+	$(PY) -m ruff format src/skmargin/_core/_ext.pyi
 
 # An instrumented core goes to an environment of its own, which borrows the packages of .venv (a .pth file, so that the
 # import hook of the editable install there, which would find the plain core, is not run).  CMakeLists.txt knows what
@@ -90,7 +95,10 @@ clean: ## remove .venv and everything that was built
 
 # The core is compiled again only when its sources change: without build isolation cmake keeps its cache.
 $(STAMPS)/%: pyproject.toml $(CORE) | $(STAMPS)/tools
-	$(PIP) install --no-build-isolation --editable ".[$(EXTRAS_$*)]"
+	@echo 'installing skmargin with [$(EXTRAS_$*)]; compiling what has changed:'
+	@{ $(PY) -m pip --disable-pip-version-check install --verbose --no-build-isolation --editable ".[$(EXTRAS_$*)]" 2>&1; \
+	  echo $$? > $(BUILD_LOG).status; } | tee $(BUILD_LOG) | sed -n 's/^ *\(\[[0-9]*\/[0-9]*\] \)Building.*_core\//\1/p'; \
+	  test "$$(cat $(BUILD_LOG).status)" = 0 || { cat $(BUILD_LOG); exit 1; }
 	@touch $@
 
 $(STAMPS)/tools:

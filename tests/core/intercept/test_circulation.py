@@ -151,8 +151,13 @@ def test_a_table_moves_by_the_least_squares_of_the_shares(together, n=200, k=4):
 
 
 def test_a_table_that_does_not_fit_is_refused():
-    for y, cap in ((np.zeros(2), np.ones(3)), (np.zeros(3), np.ones(2)), (np.full(3, 2), np.ones(3))):
-        with pytest.raises(ValueError, match="table core"):
+    wrong = (
+        (np.zeros(2), np.ones(3), "label"),
+        (np.zeros(3), np.ones(2), "cap"),
+        (np.full(3, 2), np.ones(3), "class code"),
+    )
+    for y, cap, message in wrong:
+        with pytest.raises(ValueError, match=message):
             _ext.table_balance(np.zeros((3, 2)), y.astype(np.int32), cap, True)
 
 

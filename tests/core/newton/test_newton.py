@@ -185,10 +185,10 @@ def test_same_seed_same_bits() -> None:
     ("change", "message"),
     [
         ({"loss": "other"}, "loss must be"),
-        ({"y": np.array([0, 1], dtype=np.int32)}, "do not fit"),
+        ({"y": np.array([0, 1], dtype=np.int32)}, "one cap is needed for each label"),
         ({"y": np.array([0, 1, 7], dtype=np.int32)}, "outside"),
         ({"cap": np.array([1.0, 0.0, 1.0])}, "positive"),
-        ({"b": np.zeros(3)}, "do not fit"),
+        ({"b": np.zeros(3)}, "one intercept is needed"),
         ({"state": (np.array([0, 1]), np.array([1], dtype=np.int32), np.ones(1))}, "starts"),
         ({"state": (np.array([0, 1, 1, 1]), np.array([5], dtype=np.int32), np.ones(1))}, "rival"),
     ],

@@ -58,7 +58,7 @@ bool labels(Scores of, size_t n, size_t k, const Names& names, const Found& out)
     if (names.itemsize() != 8 || names.size() != std::max<size_t>(k, 2))
         throw std::invalid_argument("labels: one of eight bytes is needed for each class");
     if (out.itemsize() != 8 || out.size() != n)
-        throw std::invalid_argument("labels: there is no room for one of each row");
+        throw std::invalid_argument("labels: out needs one place of eight bytes for each row");
     nb::gil_scoped_release unlocked;
     InterruptPoll poll(poll_python);
     return of.labels(static_cast<const int64_t*>(names.data()), poll, static_cast<int64_t*>(out.data()));
