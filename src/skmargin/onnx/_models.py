@@ -24,7 +24,7 @@ def can_score(model: Any) -> bool:
     if isinstance(model, Pipeline):
         return can_score(model.steps[-1][1])
     two_classes = isinstance(model, SVC) and len(model.classes_) == 2
-    return isinstance(model, MarginClassifier | FuzzyPairwiseClassifier | LINEAR) or two_classes
+    return isinstance(model, (MarginClassifier, FuzzyPairwiseClassifier, *LINEAR)) or two_classes
 
 
 def unfrozen(model: Any) -> Any:
@@ -124,7 +124,7 @@ def _calibrated_part(graph: Graph, part: Any, inputs: list[Any], dtype: np.dtype
     together = graph.op("Concat", *(columns[c] for c in range(k)), axis=1)
     sums = graph.sums(together)
     nothing = graph.op("Equal", sums, graph.const(0, double))  # then all classes are alike
-    together = graph.op("Where", nothing, graph.const(np.ones((1, k)), together)) if k else together
+    together = graph.op("Where", nothing, graph.const(np.ones((1, k))), together)
     return graph.op("Div", together, graph.op("Where", nothing, graph.const([[k]], double), sums))
 
 
