@@ -94,6 +94,10 @@ def type_of(column: Any) -> str:
 
 def reader_of(estimator: Any) -> Any:
     """The part of an estimator that sees the rows first."""
+    if getattr(estimator, "calibrated_classifiers_", None):
+        return reader_of(estimator.calibrated_classifiers_[0].estimator)
+    if type(estimator).__name__ == "FrozenEstimator":
+        return reader_of(estimator.estimator)
     while hasattr(estimator, "steps"):
         real = [step for _, step in estimator.steps if step is not None and not isinstance(step, str)]
         if not real:
@@ -114,20 +118,23 @@ def needed_names(estimator: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def inferred_types(estimator: Any, names: list[str]) -> list[str] | None:
-    """What each column must hold, as far as the estimator that reads it tells; None if it is no reader of tables."""
+def inferred_types(estimator: Any, names: list[str]) -> list[str | None]:
+    """What each column must hold, as far as the part that reads it tells: None where the rows themselves may tell."""
     estimator = reader_of(estimator)
     if not hasattr(estimator, "transformers_"):
-        strict = hasattr(estimator, "n_features_in_") and not getattr(estimator, "categories_", None)
         name = type(estimator).__name__
-        strict = strict and name not in (*READERS, "SimpleImputer", "MissingIndicator", "FunctionTransformer")
-        return ["number" if strict else "any"] * len(names)
-    kinds = dict.fromkeys(names, "any")
+        if name in READERS:
+            return ["any"] * len(names)
+        strict = hasattr(estimator, "n_features_in_") and not getattr(estimator, "categories_", None)
+        strict = strict and name not in ("SimpleImputer", "MissingIndicator", "FunctionTransformer")
+        strict = strict and getattr(estimator, "_preprocessor", None) is None  # gradient boosting with categories
+        return ["number" if strict else None] * len(names)
+    kinds: dict[str, str | None] = dict.fromkeys(names)
     for _, step, columns in estimator.transformers_:
         if isinstance(step, str) or isinstance(columns, str | slice | np.ndarray):
             continue
         chosen = [str(c) for c in columns]
-        kinds |= dict(zip(chosen, inferred_types(step, chosen) or (), strict=False))
+        kinds |= dict(zip(chosen, inferred_types(step, chosen), strict=True))
     return [kinds[name] for name in names]
 
 

@@ -166,11 +166,11 @@ def _columns(estimator: Any, X: Any, feature_names: Iterable[str] | None) -> Col
             raise ModelFileError(f"feature_names has {len(names)} names for {d} features, or one of them twice.")
     if names is None:
         return known
-    types = inferred_types(estimator, names)
+    found: dict[str, str] = dict(zip(known.names, known.types, strict=True)) if known and known.types else {}
     if X is not None and hasattr(X, "columns"):
         found = {name: type_of(X[name]) for name in names if name in X.columns}
-        types = [found.get(name, "any") for name in names]
-    return Columns(tuple(names), None if types is None else tuple(types), known is not None and known.as_array)
+    types = tuple(kind or found.get(name, "any") for name, kind in zip(names, inferred_types(estimator, names), strict=True))
+    return Columns(tuple(names), types, known is not None and known.as_array)
 
 
 def _names_and_types(document: dict[str, Any]) -> tuple[list[str] | None, list[str] | None]:

@@ -15,8 +15,10 @@ except ImportError as _error:
     ) from None
 
 from ._convert import to_onnx
+from ._readers import register_readers
 from ._register import register
 
 __all__ = ["to_onnx"]
 
 register()
+register_readers()

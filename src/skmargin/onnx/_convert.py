@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 import skl2onnx
 from sklearn.base import is_classifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.utils.validation import check_is_fitted
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
 from ..model_files import without_names
-from ..model_files._columns import known_columns, needed_names, reader_of, type_of
+from ..model_files._columns import READERS, known_columns, needed_names, reader_of, type_of
+from ._models import PARSERS, can_score
+from ._readers import exact
+from ._register import calibration_of_columns
 from ._scores import CannotConvert
 
 OPSET = 18  # the least that the converters need
@@ -72,13 +76,22 @@ def to_onnx(
         if raw_scores:
             options[id(last)]["raw_scores"] = True
     name = type(last).__name__
+    custom = exact()
+    if type(last) is CalibratedClassifierCV and all(can_score(part.estimator) for part in last.calibrated_classifiers_):
+        for key, functions in calibration_of_columns().items():
+            custom[key] |= functions
+    token = PARSERS.set(custom["custom_parsers"])
     try:
-        return skl2onnx.to_onnx(model, initial_types=types, options=options, target_opset=target_opset, name=name)
+        return skl2onnx.convert_sklearn(
+            model, initial_types=types, options=options, target_opset=target_opset, name=name, **custom
+        )
     except CannotConvert:
         raise
     except (RuntimeError, NotImplementedError, NameError) as error:  # skl2onnx's, of several lines
         reason = " ".join(str(error).split())[:200]
         raise CannotConvert(f"skl2onnx cannot convert this {type(model).__name__}: {reason}") from None
+    finally:
+        PARSERS.reset(token)
 
 
 def _initial_types(model: Any, X: Any, dtype: Any) -> list[tuple[str, Any]]:
@@ -105,8 +118,12 @@ def _all_single(X: Any) -> bool:
 def _by_column(model: Any, reader: Any, X: Any, dtype: Any) -> list[tuple[str, Any]]:
     names = needed_names(reader) or []
     known = known_columns(model)
-    types = dict(zip(known.names, known.types, strict=True)) if known is not None and known.types else {}
+    types: dict[str, str] = dict(zip(known.names, known.types, strict=True)) if known is not None and known.types else {}
     if X is not None:
         types |= {name: type_of(X[name]) for name in names}
+    for _, step, columns in reader.transformers_:  # the readers of skmargin.datasets know what a graph can give them
+        name = type(reader_of(step)).__name__
+        if name in READERS:
+            types |= dict.fromkeys(columns, "text" if name == "ParseText" else "number")
     number = FloatTensorType if dtype is not None and np.dtype(dtype) == np.float32 else DoubleTensorType
     return [(name, (StringTensorType if types.get(name) == "text" else number)([None, 1])) for name in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from ._graph import Graph
 from ._scores import KERNELS, CannotConvert, combined, kernel_matrix, linear, machine_scores
 
 LINEAR = (LinearSVC, LogisticRegression)
+# Parsers of readers that `to_onnx` converts itself; skl2onnx, called by others, has its own.
+PARSERS: ContextVar[dict[type, Any] | None] = ContextVar("skmargin_onnx_parsers", default=None)
 
 
 def can_score(model: Any) -> bool:
@@ -40,11 +43,11 @@ def scores(graph: Graph, model: Any, inputs: list[Any], dtype: np.dtype) -> tupl
 
         for _, step in model.steps[:-1]:
             if step is not None and step != "passthrough":
-                inputs = _parse_sklearn(graph.scope, step, inputs)
+                inputs = _parse_sklearn(graph.scope, step, inputs, custom_parsers=PARSERS.get())
         return scores(graph, model.steps[-1][1], inputs, dtype)
-    rows = rows_of(graph, inputs, dtype)
     if isinstance(model, FuzzyPairwiseClassifier):
         return _fuzzy(graph, model, inputs, dtype)
+    rows = rows_of(graph, inputs, dtype)
     if isinstance(model, MarginClassifier):
         return machine_scores(graph, model, rows, dtype)
     if isinstance(model, LINEAR):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
 from skl2onnx import update_registered_converter
 from skl2onnx.common._registration import get_converter, register_converter
 from skl2onnx.common.data_types import (
@@ -36,7 +37,8 @@ def register() -> None:
 
 def _parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
     """Two results: the label, and the probabilities where the model has some, else (or with raw_scores) the scores."""
-    operator = scope.declare_local_operator(f"Skmargin{type(model).__name__}", model)
+    own = type(model).__module__.startswith("skmargin.")
+    operator = scope.declare_local_operator(f"Skmargin{type(model).__name__}" if own else CALIBRATED, model)
     operator.inputs = inputs
     name = "probabilities" if _gives_probabilities(scope, model) else "scores"
     operator.outputs.append(scope.declare_local_variable("label", _label_type(model.classes_)()))
@@ -44,13 +46,26 @@ def _parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None
     return list(operator.outputs)
 
 
+def calibration_of_columns() -> dict[str, dict[type, Any]]:
+    """Arguments of `skl2onnx.convert_sklearn` for calibrated pipelines that read columns of several types."""
+    return {"custom_shape_calculators": {CalibratedClassifierCV: _shapes}, "custom_parsers": {CalibratedClassifierCV: _parse}}
+
+
 def _gives_probabilities(scope: Any, model: Any) -> bool:
+    if isinstance(model, CalibratedClassifierCV):
+        return True
     raw = scope.get_options(model, {"raw_scores": False})["raw_scores"]
     return hasattr(model, "predict_proba") and not raw
 
 
 def _real_type(inputs: list[Any]) -> Any:
-    return DoubleTensorType if isinstance(inputs[0].type, DoubleTensorType) else FloatTensorType
+    wide = any(isinstance(variable.type, DoubleTensorType | StringTensorType) for variable in inputs)
+    return DoubleTensorType if wide else FloatTensorType
+
+
+def _number_type(inputs: list[Any]) -> np.dtype:
+    """Whole numbers are scored in double precision, as predict does."""
+    return np.dtype(np.float32 if all(isinstance(v.type, FloatTensorType) for v in inputs) else np.float64)
 
 
 def _label_type(classes: np.ndarray) -> Any:
@@ -83,9 +98,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     model, graph = operator.raw_operator, Graph(scope, container)
     label, second = (variable.full_name for variable in operator.outputs)
     wanted = np.dtype(np.float64 if _real_type(operator.inputs) is DoubleTensorType else np.float32)
-    # Whole numbers are scored in double precision, as predict does.
-    dtype = np.dtype(np.float32 if isinstance(operator.inputs[0].type, FloatTensorType) else np.float64)
-    values, found = scores(graph, model, operator.inputs, dtype)
+    values, found = scores(graph, model, operator.inputs, _number_type(operator.inputs))
     flat = graph.op("Reshape", values, graph.const([-1], np.int64)) if len(model.classes_) == 2 else values
     if len(model.classes_) == 2:
         winner = graph.cast(graph.op("Greater", flat, graph.const(0, found)), np.int64)
@@ -105,9 +118,8 @@ def _replace_calibration(theirs: Any) -> None:
             theirs._fct(scope, operator, container)
             return
         graph = Graph(scope, container)
-        wide = isinstance(operator.inputs[0].type, DoubleTensorType)
-        dtype = np.dtype(np.float32 if isinstance(operator.inputs[0].type, FloatTensorType) else np.float64)
-        found = calibrated(graph, model, operator.inputs, dtype)
+        wide = _real_type(operator.inputs) is DoubleTensorType
+        found = calibrated(graph, model, operator.inputs, _number_type(operator.inputs))
         _labels(graph, model.classes_, graph.op("ArgMax", found, axis=1, keepdims=0), operator.outputs[0].full_name)
         kind = graph.proto(np.float64 if wide else np.float32)
         graph.op("Cast", found, output=operator.outputs[1].full_name, to=kind)
