@@ -50,5 +50,7 @@ def test_what_cannot_be_exported_is_one_sentence(model, tmp_path):
         assert result.exit_code == 1 and reason in result.stderr.replace("\n", "") and "Traceback" not in result.output
     save_model(CrammerSingerSVC(kernel="precomputed").fit(X.to_numpy() @ X.to_numpy().T, y), model)
     result = invoke("export", model, "--onnx", out)
-    assert result.exit_code == 1 and "kernel=precomputed, of which ONNX knows nothing" in " ".join(result.stderr.split())
+    assert result.exit_code == 1 and "kernel=precomputed, of which ONNX knows nothing" in " ".join(
+        result.stderr.split()
+    )
     assert not out.exists()

@@ -61,7 +61,11 @@ def check_same(model, rows, graph=None, rounding=None):
     size = np.abs(expected).max()
     atol = (rounding or ROUNDING[dtype]) * max(size, 1.0)
     assert_allclose(second, expected, rtol=0, atol=atol)
-    scores = np.sort(expected, axis=1) if expected.ndim == 2 else np.column_stack([np.zeros(len(expected)), np.abs(expected)])
+    scores = (
+        np.sort(expected, axis=1)
+        if expected.ndim == 2
+        else np.column_stack([np.zeros(len(expected)), np.abs(expected)])
+    )
     clear = scores[:, -1] - scores[:, -2] > 4 * atol
     labels = model.predict(rows)
     assert_array_equal(found["label"][clear], labels[clear].astype(found["label"].dtype))
@@ -152,7 +156,13 @@ def test_calibration(method, n_classes):
         200, 6, n_informative=5, n_redundant=0, n_classes=n_classes, n_clusters_per_class=1, random_state=0
     )
     pipeline = make_pipeline(StandardScaler(), CrammerSingerSVC(random_state=0))
-    for inner in (CrammerSingerSVC(random_state=0), pipeline, LSSVC(), LinearSVC(random_state=0), M3SVC(loss="log_loss")):
+    for inner in (
+        CrammerSingerSVC(random_state=0),
+        pipeline,
+        LSSVC(),
+        LinearSVC(random_state=0),
+        M3SVC(loss="log_loss"),
+    ):
         for params in ({"cv": 3}, {"ensemble": False, "cv": 3}):
             model = CalibratedClassifierCV(inner, method=method, **params).fit(rows[::2], labels[::2])
             check_same(model, rows)
@@ -180,7 +190,14 @@ def test_probabilities_of_the_log_loss(n_classes, dtype):
 
 @pytest.mark.parametrize(
     "labels",
-    [y > 0, y.astype(np.float32), y + 0.5, y.astype(np.int8), np.array(["a", "ß", "日本"])[y], np.array(list("abc"), object)[y]],
+    [
+        y > 0,
+        y.astype(np.float32),
+        y + 0.5,
+        y.astype(np.int8),
+        np.array(["a", "ß", "日本"])[y],
+        np.array(list("abc"), object)[y],
+    ],
     ids=lambda labels: str(labels.dtype),
 )
 def test_labels_of_every_type(labels):

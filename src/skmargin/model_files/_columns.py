@@ -1,7 +1,7 @@
 """Names and types of the features: a model from a file takes frames whose columns are in any order.
 
-scikit-learn refuses frames in another order, and reads them wrongly where the model was fitted on plain arrays.  A model
-from a file knows its columns, so it puts them in order, ignores others, and says which one is missing.  It is
+scikit-learn refuses frames in another order, and reads them wrongly where the model was fitted on plain arrays.  A
+model from a file knows its columns, so it puts them in order, ignores others, and says which one is missing.  It is
 an estimator of the same class as before: the methods that take rows are those of a subclass made here.
 """
 
@@ -13,8 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "predict_top", "memberships")
-METHODS += ("transform", "score", "score_samples", "apply", "kneighbors", "partial_fit")
+METHODS = tuple(
+    [
+        "predict",
+        "predict_proba",
+        "predict_log_proba",
+        "decision_function",
+        "predict_top",
+        "memberships",
+        "transform",
+        "score",
+        "score_samples",
+        "apply",
+        "kneighbors",
+        "partial_fit",
+    ]
+)
 FITS = ("fit", "fit_transform", "fit_predict")
 KINDS = {"b": "number", "i": "number", "u": "number", "f": "number", "M": "date", "S": "text", "U": "text"}
 TYPES = ("number", "text", "date", "any")
@@ -110,10 +124,9 @@ def needed_names(estimator: Any) -> list[str] | None:
     """Columns that an estimator needs, where it was fitted with names."""
     estimator = reader_of(estimator)
     if hasattr(estimator, "transformers_") and hasattr(estimator, "feature_names_in_"):
-        names = list(estimator.feature_names_in_)
         parts = estimator._transformer_to_input_indices
         used = {i for name, step, _ in estimator.transformers_ if step != "drop" for i in parts.get(name, ())}
-        return [name for i, name in enumerate(names) if i in used]
+        return [str(name) for i, name in enumerate(estimator.feature_names_in_) if i in used]
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 

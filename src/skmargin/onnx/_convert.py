@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import skl2onnx
+from skl2onnx._supported_operators import sklearn_operator_name_map
+from skl2onnx.common._registration import get_converter
+from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.utils.validation import check_is_fitted
-from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
 from ..model_files import without_names
 from ..model_files._columns import READERS, known_columns, needed_names, reader_of, type_of
@@ -71,10 +73,11 @@ def to_onnx(
     model = without_names(model)
     options: dict[Any, Any] = {}
     last = model.steps[-1][1] if hasattr(model, "steps") else model
-    if is_classifier(last):
+    allowed = _allowed_options(last)
+    if is_classifier(last) and "zipmap" in allowed:
         options[id(last)] = {"zipmap": False}
-        if raw_scores:
-            options[id(last)]["raw_scores"] = True
+    if raw_scores and "raw_scores" in allowed:
+        options.setdefault(id(last), {})["raw_scores"] = True
     name = type(last).__name__
     custom = exact()
     if type(last) is CalibratedClassifierCV and all(can_score(part.estimator) for part in last.calibrated_classifiers_):
@@ -87,11 +90,16 @@ def to_onnx(
         )
     except CannotConvert:
         raise
-    except (RuntimeError, NotImplementedError, NameError) as error:  # skl2onnx's, of several lines
+    except (RuntimeError, ValueError, TypeError, LookupError, NameError, AttributeError) as error:  # of many lines
         reason = " ".join(str(error).split())[:200]
         raise CannotConvert(f"skl2onnx cannot convert this {type(model).__name__}: {reason}") from None
     finally:
         PARSERS.reset(token)
+
+
+def _allowed_options(model: Any) -> Any:
+    alias = sklearn_operator_name_map.get(type(model))
+    return (get_converter(alias).get_allowed_options() if alias else None) or {}
 
 
 def _initial_types(model: Any, X: Any, dtype: Any) -> list[tuple[str, Any]]:
@@ -118,12 +126,23 @@ def _all_single(X: Any) -> bool:
 def _by_column(model: Any, reader: Any, X: Any, dtype: Any) -> list[tuple[str, Any]]:
     names = needed_names(reader) or []
     known = known_columns(model)
-    types: dict[str, str] = dict(zip(known.names, known.types, strict=True)) if known is not None and known.types else {}
+    types: dict[str, str] = (
+        dict(zip(known.names, known.types, strict=True)) if known is not None and known.types else {}
+    )
     if X is not None:
         types |= {name: type_of(X[name]) for name in names}
-    for _, step, columns in reader.transformers_:  # the readers of skmargin.datasets know what a graph can give them
-        name = type(reader_of(step)).__name__
-        if name in READERS:
-            types |= dict.fromkeys(columns, "text" if name == "ParseText" else "number")
+    for _, step, columns in reader.transformers_:
+        kind = _takes(reader_of(step))
+        if kind is not None:
+            types |= dict.fromkeys([columns] if isinstance(columns, str) else columns, kind)
     number = FloatTensorType if dtype is not None and np.dtype(dtype) == np.float32 else DoubleTensorType
     return [(name, (StringTensorType if types.get(name) == "text" else number)([None, 1])) for name in names]
+
+
+def _takes(reader: Any) -> str | None:
+    """What a graph must give a reader of columns; None if it does not tell."""
+    if type(reader).__name__ in READERS:
+        return "text" if type(reader).__name__ == "ParseText" else "number"
+    if hasattr(reader, "vocabulary_") or any(some.dtype.kind in "OU" for some in getattr(reader, "categories_", ())):
+        return "text"
+    return None

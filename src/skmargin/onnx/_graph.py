@@ -23,7 +23,13 @@ class Graph:
         self.scope, self.container = scope, container
 
     def op(
-        self, kind: str, *inputs: str, output: str | None = None, before: tuple[str, ...] = (), domain: str = "", **also: Any
+        self,
+        kind: str,
+        *inputs: str,
+        output: str | None = None,
+        before: tuple[str, ...] = (),
+        domain: str = "",
+        **also: Any,
     ) -> str:
         """Add an operation; returns the name of its last result, ``before`` which others may stand."""
         result = output or self.scope.get_unique_variable_name(f"skm_{kind.lower()}")

@@ -135,7 +135,9 @@ def _calibrate(graph: Graph, calibrator: Any, column: str) -> str:
     """Probability of one class from its score."""
     double = np.float64
     if hasattr(calibrator, "a_"):
-        line = graph.op("Add", graph.op("Mul", column, graph.const(calibrator.a_, double)), graph.const(calibrator.b_, double))
+        line = graph.op(
+            "Add", graph.op("Mul", column, graph.const(calibrator.a_, double)), graph.const(calibrator.b_, double)
+        )
         return graph.op("Sigmoid", graph.op("Neg", line))
     x, f = calibrator.X_thresholds_.astype(double), calibrator.y_thresholds_.astype(double)
     if len(x) == 1:
@@ -143,7 +145,11 @@ def _calibrate(graph: Graph, calibrator: Any, column: str) -> str:
     # Between two thresholds a line: the last threshold that is not above the score is the number of those, less one.
     column = graph.op("Clip", column, graph.const(x[0]), graph.const(x[-1]))
     below = graph.cast(graph.op("LessOrEqual", graph.const(x[1:-1][None]), column), double)
-    at = graph.cast(graph.sums(below), np.int64) if len(x) > 2 else graph.cast(graph.op("Mul", column, graph.const(0.0)), np.int64)
+    at = (
+        graph.cast(graph.sums(below), np.int64)
+        if len(x) > 2
+        else graph.cast(graph.op("Mul", column, graph.const(0.0)), np.int64)
+    )
     steps, slopes = np.diff(x), np.diff(f)
     slopes = np.divide(slopes, steps, out=np.zeros_like(steps), where=steps > 0)
     left, start, slope = (graph.op("Gather", graph.const(part), at, axis=0) for part in (x[:-1], f[:-1], slopes))

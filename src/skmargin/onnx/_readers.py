@@ -130,7 +130,8 @@ def _converter(reader: Reader) -> Any:
             _others(model, "converter")(scope, operator, container)
             return
         graph = Graph(scope, container)
-        values = operator.inputs[0].full_name
+        names = [variable.full_name for variable in operator.inputs]
+        values = names[0] if len(names) == 1 else graph.op("Concat", *names, axis=1)
         if not isinstance(kind, StringTensorType):
             values = graph.cast(values, np.float64)
         result = reader.write(graph, model, values, np.float64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.calibration import CalibratedClassifierCV
 from skl2onnx import update_registered_converter
 from skl2onnx.common._registration import get_converter, register_converter
 from skl2onnx.common.data_types import (
@@ -15,6 +14,7 @@ from skl2onnx.common.data_types import (
     Int64TensorType,
     StringTensorType,
 )
+from sklearn.calibration import CalibratedClassifierCV
 
 import skmargin
 
@@ -48,7 +48,10 @@ def _parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None
 
 def calibration_of_columns() -> dict[str, dict[type, Any]]:
     """Arguments of `skl2onnx.convert_sklearn` for calibrated pipelines that read columns of several types."""
-    return {"custom_shape_calculators": {CalibratedClassifierCV: _shapes}, "custom_parsers": {CalibratedClassifierCV: _parse}}
+    return {
+        "custom_shape_calculators": {CalibratedClassifierCV: _shapes},
+        "custom_parsers": {CalibratedClassifierCV: _parse},
+    }
 
 
 def _gives_probabilities(scope: Any, model: Any) -> bool:
@@ -82,7 +85,9 @@ def _labels(graph: Graph, classes: np.ndarray, winner: str, output: str) -> None
     elif classes.dtype.kind in "iu":
         names = graph.const(classes, np.int64)
     else:
-        names = graph.const(classes if classes.dtype == np.float32 or classes.dtype.kind == "b" else classes.astype(float))
+        names = graph.const(
+            classes if classes.dtype == np.float32 or classes.dtype.kind == "b" else classes.astype(float)
+        )
     graph.op("Gather", names, winner, output=output, axis=0)
 
 

@@ -87,7 +87,9 @@ def _distances(graph: Graph, rows: str, Z: np.ndarray, dtype: Any) -> str:
     state = helper.make_tensor_value_info("support", proto, [m, d])
     inputs = [state, helper.make_tensor_value_info("row", proto, [d])]
     same = helper.make_tensor_value_info("same", proto, [m, d])
-    body = helper.make_graph(nodes, "row", inputs, [same, helper.make_tensor_value_info("distance", proto, [m])], [axis])
+    body = helper.make_graph(
+        nodes, "row", inputs, [same, helper.make_tensor_value_info("distance", proto, [m])], [axis]
+    )
     kept = graph.scope.get_unique_variable_name("skm_support")
     return graph.op(
         "Scan", graph.const(Z, dtype), rows, before=(kept,), body=body, num_scan_inputs=1,
@@ -153,5 +155,3 @@ def _votes(graph: Graph, F: str, pairs: list[tuple[int, int]], k: int, dtype: An
     sums = graph.op("MatMul", F, graph.const(signs, dtype))
     size = graph.op("Mul", graph.op("Add", graph.op("Abs", sums), graph.const(1, dtype)), graph.const(3, dtype))
     return graph.op("Add", votes, graph.op("Div", sums, size))
-
-

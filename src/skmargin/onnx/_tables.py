@@ -36,8 +36,8 @@ def imputed(graph: Graph, model: Any, values: str, dtype: Any) -> str:
     """``SimpleImputer`` of numbers whose missing ones are NaN."""
     missing = graph.op("IsNaN", values)
     filled = graph.op("Where", missing, graph.const(np.asarray(model.statistics_, dtype=dtype)[None]), values)
-    kept = np.flatnonzero(~np.isnan(model.statistics_)) if not model.keep_empty_features else None
-    if kept is not None and len(kept) < len(model.statistics_):
+    kept = _kept(model)
+    if len(kept) < len(model.statistics_):
         filled = graph.columns(filled, kept)
     if model.indicator_ is None:
         return filled
@@ -45,10 +45,15 @@ def imputed(graph: Graph, model: Any, values: str, dtype: Any) -> str:
     return graph.op("Concat", filled, marks, axis=1)
 
 
+def _kept(model: Any) -> np.ndarray:
+    """Columns that are not left out because they were empty."""
+    known = ~np.isnan(np.asarray(model.statistics_, dtype=np.float64))
+    return np.flatnonzero(known | (model.keep_empty_features or model.strategy == "constant"))
+
+
 def n_imputed(model: Any) -> int:
     """Number of columns of `imputed`."""
-    kept = len(model.statistics_) if model.keep_empty_features else int((~np.isnan(model.statistics_)).sum())
-    return kept + (0 if model.indicator_ is None else len(model.indicator_.features_))
+    return len(_kept(model)) + (0 if model.indicator_ is None else len(model.indicator_.features_))
 
 
 def date_parts(graph: Graph, model: Any, values: str) -> str:
@@ -91,7 +96,9 @@ def _day_of_year(graph: Graph, days: str) -> str:
     year = _floored(graph, graph.op("Sub", graph.op("Add", in_era, leaps), _floored(graph, in_era, 146096)), 365)
     before = graph.op("Add", graph.op("Mul", year, graph.const(365.0)), _floored(graph, year, 4))
     since_march = graph.op("Sub", in_era, graph.op("Sub", before, _floored(graph, year, 100)))
-    fourth, hundredth, first = (graph.op("Equal", _modulo(graph, year, n), graph.const(0.0)) for n in (4.0, 100.0, 400.0))
+    fourth, hundredth, first = (
+        graph.op("Equal", _modulo(graph, year, n), graph.const(0.0)) for n in (4.0, 100.0, 400.0)
+    )
     leap = graph.op("And", fourth, graph.op("Or", graph.op("Not", hundredth), first))
     from_march = graph.op("Add", graph.op("Add", since_march, graph.const(59.0)), graph.cast(leap, np.float64))
     winter = graph.op("GreaterOrEqual", since_march, graph.const(306.0))
@@ -120,7 +127,7 @@ def n_levels(model: Any) -> int:
 
 
 def _level_targets(model: Any) -> list[tuple[Any, list[int], int, int]]:
-    """Of each column: the levels, the column that each lights (-1: none), that of unknown ones, the number of columns."""
+    """Of each column: its levels, which feature each lights (-1: none), that of unknown ones, how many there are."""
     found = []
     for i, categories in enumerate(model.categories_):
         mapping = model._default_to_infrequent_mappings[i] if model._infrequent_enabled else None
@@ -199,7 +206,8 @@ def _is_assigned(letter: str) -> bool:
 
 def _count_sequences(graph: Graph, letters: str, sequences: list[tuple[str, int]], n_terms: int) -> str:
     longest = max(len(term) for term, _ in sequences)
-    starts, pool = [], []
+    starts: list[int] = []
+    pool: list[str] = []
     for length in range(1, longest + 1):
         starts.append(len(pool))
         pool += [letter for term, _ in sequences if len(term) == length for letter in term]
