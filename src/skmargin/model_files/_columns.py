@@ -13,21 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-METHODS = tuple(
-    [
-        "predict",
-        "predict_proba",
-        "predict_log_proba",
-        "decision_function",
-        "predict_top",
-        "memberships",
-        "transform",
-        "score",
-        "score_samples",
-        "apply",
-        "kneighbors",
-        "partial_fit",
-    ]
+METHODS = (
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "predict_top",
+    "memberships",
+    "transform",
+    "score",
+    "score_samples",
+    "apply",
+    "kneighbors",
+    "partial_fit",
 )
 FITS = ("fit", "fit_transform", "fit_predict")
 KINDS = {"b": "number", "i": "number", "u": "number", "f": "number", "M": "date", "S": "text", "U": "text"}

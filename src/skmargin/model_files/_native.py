@@ -29,19 +29,17 @@ _PLAIN: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 }
 _TREE_INTS = ("left_child", "right_child", "feature", "n_node_samples", "missing_go_to_left")
 _TREE_FLOATS = ("threshold", "impurity", "weighted_n_node_samples")
-_BOOST_INTS = tuple(
-    [
-        "count",
-        "feature_idx",
-        "missing_go_to_left",
-        "left",
-        "right",
-        "depth",
-        "is_leaf",
-        "bin_threshold",
-        "is_categorical",
-        "bitset_idx",
-    ]
+_BOOST_INTS = (
+    "count",
+    "feature_idx",
+    "missing_go_to_left",
+    "left",
+    "right",
+    "depth",
+    "is_leaf",
+    "bin_threshold",
+    "is_categorical",
+    "bitset_idx",
 )
 _BOOST_FLOATS = ("value", "num_threshold", "gain")
 
