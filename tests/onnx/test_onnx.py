@@ -11,12 +11,17 @@ from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, OneHotEncoder, RobustScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.fixes import parse_version
 
 import skmargin
@@ -173,6 +178,43 @@ def test_calibration(method, n_classes):
     check_same(CalibratedClassifierCV(frozen, method=method).fit(rows[1::2], labels[1::2]), rows)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSVC(random_state=0), SVC(), SVC(kernel="poly", coef0=1.0), SVC(kernel="linear", break_ties=True),
+        OneVsOneClassifier(LinearSVC(random_state=0)), OneVsRestClassifier(LinearSVC(random_state=0)),
+        OneVsRestClassifier(SVC()), OneVsOneClassifier(CrammerSingerSVC()), RandomForestClassifier(20, random_state=0),
+        ExtraTreesClassifier(20, random_state=0), DecisionTreeClassifier(random_state=0), DummyClassifier(),
+        HistGradientBoostingClassifier(max_iter=10), DummyClassifier(strategy="most_frequent"), KNeighborsClassifier(),
+        LogisticRegression(),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_classics_of_scikit_learn(model, n_classes):
+    rows, labels = make_classification(
+        200, 6, n_informative=5, n_redundant=0, n_classes=n_classes, n_clusters_per_class=1, random_state=0
+    )
+    model = make_pipeline(MinMaxScaler(), model).fit(rows[::2], np.array(list("abcd"))[labels[::2]])
+    found = run(to_onnx(model, rows), rows)
+    probable = hasattr(model, "predict_proba")
+    expected = model.predict_proba(rows) if probable else model.decision_function(rows)
+    assert_allclose(found["probabilities" if probable else "scores"], expected, rtol=0, atol=1e-6)
+    assert_array_equal(found["label"], model.predict(rows))
+
+
+def test_trees_send_gaps_the_same_way():
+    rows, labels = make_classification(300, 5, random_state=0)
+    rows[rng_mask(rows.shape)] = np.nan
+    for model in (HistGradientBoostingClassifier(max_iter=10), RandomForestClassifier(10, random_state=0)):
+        found = run(to_onnx(model.fit(rows[::2], labels[::2]), rows), rows)
+        assert_allclose(found["probabilities"], model.predict_proba(rows), rtol=0, atol=1e-6)
+
+
+def rng_mask(shape):
+    return np.random.default_rng(0).random(shape) < 0.1
+
+
 def test_what_is_left_to_skl2onnx():
     check_same(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y), X.astype(np.float32), rounding=1e-4)
 
@@ -272,6 +314,10 @@ def test_what_cannot_be_converted_says_why():
         to_onnx(model, X, dtype=np.int32)
     with pytest.raises(sklearn.exceptions.NotFittedError):
         to_onnx(CrammerSingerSVC(), X)
+    with pytest.raises(ValueError, match="skl2onnx cannot convert this OutputCodeClassifier"):
+        to_onnx(OutputCodeClassifier(LinearSVC(random_state=0), random_state=0).fit(X, y), X)
+    with pytest.raises(ValueError, match="HistGradientBoostingClassifier with categories of its own"):
+        to_onnx(HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X.round(), y), X)
     for opset in (18, 20):
         graph = to_onnx(model, X, target_opset=opset)
         assert_array_equal(run(graph, X)["label"], model.predict(X))

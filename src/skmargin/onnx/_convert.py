@@ -10,14 +10,13 @@ from skl2onnx._supported_operators import sklearn_operator_name_map
 from skl2onnx.common._registration import get_converter
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 from sklearn.base import is_classifier
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.utils.validation import check_is_fitted
 
 from ..model_files import without_names
 from ..model_files._columns import READERS, known_columns, needed_names, reader_of, type_of
-from ._models import PARSERS, can_score
+from ._models import PARSERS
 from ._readers import exact
-from ._register import calibration_of_columns
+from ._register import exact_classifier
 from ._scores import CannotConvert
 
 OPSET = 18  # the least that the converters need
@@ -74,15 +73,13 @@ def to_onnx(
     options: dict[Any, Any] = {}
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     allowed = _allowed_options(last)
-    if is_classifier(last) and "zipmap" in allowed:
-        options[id(last)] = {"zipmap": False}
-    if raw_scores and "raw_scores" in allowed:
-        options.setdefault(id(last), {})["raw_scores"] = True
+    if is_classifier(last):  # none would be taken for those of the pipeline, which not every classifier has
+        wanted = {"zipmap": False, "raw_scores": raw_scores}
+        options[id(last)] = {name: value for name, value in wanted.items() if name in allowed}
     name = type(last).__name__
     custom = exact()
-    if type(last) is CalibratedClassifierCV and all(can_score(part.estimator) for part in last.calibrated_classifiers_):
-        for key, functions in calibration_of_columns().items():
-            custom[key] |= functions
+    for key, functions in exact_classifier(last).items():
+        custom[key] |= functions
     token = PARSERS.set(custom["custom_parsers"])
     try:
         return skl2onnx.convert_sklearn(

@@ -29,13 +29,14 @@ class Graph:
         output: str | None = None,
         before: tuple[str, ...] = (),
         domain: str = "",
+        version: int | None = None,
         **also: Any,
     ) -> str:
         """Add an operation; returns the name of its last result, ``before`` which others may stand."""
         result = output or self.scope.get_unique_variable_name(f"skm_{kind.lower()}")
         name = self.scope.get_unique_operator_name(f"Skm{kind}")
         if domain:
-            also["op_version"] = VERSIONS[domain]
+            also["op_version"] = version or VERSIONS[domain]
         self.container.add_node(kind, list(inputs), [*before, result], name=name, op_domain=domain, **also)
         return str(result)
 
