@@ -144,7 +144,7 @@ def combined(graph: Graph, F: str, k: int, method: str, dtype: Any = np.float64)
 
 
 def votes_and_scores(graph: Graph, F: str, k: int, dtype: Any) -> tuple[str, str]:
-    """Votes, and scikit-learn's ``_ovr_decision_function``: votes and less than half a one for the sum of the scores."""
+    """Votes, and scikit-learn's ``_ovr_decision_function``: votes and less than half a one for the sum of scores."""
     pairs = list(combinations(range(k), 2))
     signs, wins, base = np.zeros((len(pairs), k)), np.zeros((len(pairs), k)), np.zeros(k)
     for p, (i, j) in enumerate(pairs):

@@ -103,8 +103,10 @@ def _boosted(graph: Graph, model: Any, rows: str, k: int) -> str:
     for one in model._predictors:
         for target, tree in enumerate(one):
             n = tree.nodes
-            parts = (n[name] for name in ("left", "right", "feature_idx", "num_threshold", "missing_go_to_left"))
-            ensemble.add(*parts, n["is_leaf"] != 0, lambda i, n=n, target=target: [(target, n["value"][i])])
+            ensemble.add(
+                n["left"], n["right"], n["feature_idx"], n["num_threshold"], n["missing_go_to_left"], n["is_leaf"] != 0,
+                lambda i, n=n, target=target: [(target, n["value"][i])],
+            )  # fmt: skip
     raw = graph.op("Add", ensemble.sums(graph, rows), graph.const(model._baseline_prediction))
     if k == 2:
         raw = graph.op("Concat", graph.op("Mul", raw, graph.const(0.0)), raw, axis=1)
