@@ -1,4 +1,4 @@
-"""The commands: compare, fit, predict, report, reproduce, datasets.
+"""The commands: compare, fit, predict, report, export, reproduce, datasets.
 
 Exit codes: 0 all went well, 1 data, model file or output cannot be used, 2 wrong usage, 3 some models of a comparison
 or tasks of an experiment failed (the others are shown), 130 interrupted.
@@ -249,6 +249,19 @@ def report(
         title = f"{model.name} on {loaded.name}"
         write_report(Results(title, summary, [result], command, _versions(), _now()), out)
         say(f"{100 * (result.test_score or 0.0):.2f} % of {summary.n_samples} samples right. Report: {out}")
+
+
+@app.command()
+def export(
+    model: ModelFile,
+    onnx: Annotated[Path, typer.Option(metavar="FILE", help="The ONNX file to write.")],
+    single: Annotated[bool, typer.Option("--float32", help="Rows in single precision instead of double.")] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Scores also where there are probabilities.")] = False,
+) -> None:
+    """Write a saved model as an ONNX graph.  It predicts the same in any runtime, without Python."""
+    from ._export import export as run
+
+    run(model, onnx, single=single, raw_scores=scores)
 
 
 @app.command()

@@ -24,6 +24,7 @@ from .._numbers import WITH_SQUARE
 from .._runtime.progress import listening, print_line
 from ..rows.gram import check_gram
 from ..solvers.tuning import DEFAULT, Tuning
+from ._links import LinkedMachine
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -95,7 +96,7 @@ class Progress:
             print_line(f"{type(self.estimator).__name__}: {self.done / STEPS:.0%} of the way, {now - self.start:.0f} s")
 
 
-class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base of all classifiers here.  A subclass gives ``fit`` and ``_scores`` (one column a class).
 
     ``fit`` has the decorator `fitting`.

@@ -22,6 +22,7 @@ from .._runtime.progress import print_line
 from .._runtime.tasks import run
 from ..estimators._base import MarginClassifier, check_compressed
 from ..estimators._dual import DualMachine
+from ..estimators._links import Linked
 from ..rows.arrays import suitable_storage
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation, sees_predictions_only
@@ -31,7 +32,7 @@ from ._path import is_known
 from ._racing import hopeless
 
 
-class MarginSearchCV(BaseSearchCV):
+class MarginSearchCV(Linked, BaseSearchCV):
     """Choose parameters by cross-validation, with the work that candidates have in common done once.
 
     The interface and the results of `sklearn.model_selection.GridSearchCV`.  Candidates that differ only in ``C``,
