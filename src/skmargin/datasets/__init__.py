@@ -1,6 +1,6 @@
 """Data by name or from files: LIBSVM, CSV and Parquet, with errors that say where the file is broken; raw tables."""
 
-from ._columns import DateParts, ParseNumbers, ParseText
+from ._columns import DateParts, ParseNumbers, ParseText, SoftClip
 from ._csv import read_csv
 from ._files import DataError
 from ._libsvm import read_libsvm
@@ -16,6 +16,7 @@ __all__ = [
     "DateParts",
     "ParseNumbers",
     "ParseText",
+    "SoftClip",
     "load_dataset",
     "plan_columns",
     "read_csv",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
 
 from ._cells import as_seconds, as_text, by_level, columns_of, floats
 
@@ -142,6 +143,84 @@ class ParseText(OneToOneFeatureMixin, _Columns):
         for j, column in enumerate(columns):
             out[:, j] = by_level(column, as_text, object)
         return out[:, 0] if self.flat else out
+
+
+class SoftClip(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Numbers centred and scaled by their quartiles, then bent into (-1, 1): no outlier takes the range for itself.
+
+    With the median :math:`m` and the distance :math:`q` of the quartiles of training,
+    :math:`z = (x - m) / (b q)` becomes :math:`z / \sqrt{1 + z^2}`: straight near the median, flat far from it.  Where
+    the quartiles are equal, half the range stands for :math:`b q`; a constant becomes 0, and 0 and 1 stay as they are
+    where there is nothing else.
+
+    Parameters
+    ----------
+    bound : float, default=3.0
+        The number b: how many distances of the quartiles away the bend is felt.
+
+    Attributes
+    ----------
+    center_, scale_ : ndarray of shape (n_features,)
+        :math:`m` and :math:`b q`; a scale of 0 marks columns that are left as they are.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Their names, where they have any.
+
+    Examples
+    --------
+    >>> from skmargin.datasets import SoftClip
+    >>> SoftClip(bound=1.0).fit_transform([[0.0], [1.0], [2.0], [3.0], [1e9]]).round(2).ravel().tolist()
+    [-0.71, -0.45, 0.0, 0.45, 1.0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"bound": [Interval(Real, 0, None, closed="neither")]}
+
+    def __init__(self, bound: float = 3.0) -> None:
+        self.bound = bound
+
+    def fit(self, X: Any, y: Any = None) -> SoftClip:
+        """Learn medians and quartiles.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numbers.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        X = validate_data(self, X, dtype=np.float64)
+        low, middle, high = np.percentile(X, [25, 50, 75], axis=0)
+        least, most = X.min(axis=0), X.max(axis=0)
+        half = most / 2 - least / 2
+        scale = np.where(high > low, self.bound * (high - low), half)
+        flags = ((X == 0) | (X == 1)).all(axis=0)
+        self.center_ = np.where(flags, 0.0, np.where(high > low, middle, least + half))
+        self.scale_ = np.where(flags, 0.0, np.where(scale > 0, scale, 1.0))
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Centre, scale and bend.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numbers.
+
+        Returns
+        -------
+        bent : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        flags = self.scale_ == 0
+        z = (X - self.center_) / np.where(flags, 1.0, self.scale_)
+        return np.where(flags, X, z / np.hypot(1.0, z))
 
 
 class DateParts(_Columns):

@@ -9,9 +9,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder
 
-from ._columns import DateParts, ParseNumbers, ParseText
+from ._columns import DateParts, ParseNumbers, ParseText, SoftClip
 from ._files import DataError
 from ._plan import Column, plan_columns
 
@@ -110,4 +110,4 @@ def build_preprocessor(plan: Iterable[Column], *, sparse: bool = True) -> Column
 def _numbers(reader: Any) -> Pipeline:
     """Numbers with gaps: filled, marked, scaled."""
     imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-    return Pipeline([("read", reader), ("impute", imputer), ("scale", MinMaxScaler())])
+    return Pipeline([("read", reader), ("impute", imputer), ("scale", SoftClip())])
