@@ -91,7 +91,9 @@ def read_csv(
     y = None if position is None else _labels(file, table.column(position), names[position], position)
     found = [names[i] for i in features]
     if raw:
-        return Table(_arrow.frame(table.select(features), found), y, found)
+        X = _arrow.frame(table.select(features), found)
+        X.attrs["decimal"] = file.dialect.decimal  # for those columns that are still text
+        return Table(X, y, found)
     X = np.empty((table.num_rows, len(features)))
     for j, i in enumerate(features):
         column = table.column(i)
@@ -138,6 +140,11 @@ def column_position(names: Sequence[str], target: str | int | None, path: Any) -
     return number % len(names)
 
 
+def csv_names(file: Csv) -> list[str]:
+    """Names of the columns, those without one by their position."""
+    return [name or f"Unnamed: {i}" for i, name in enumerate(file.dialect.names)]
+
+
 def _names(file: Csv, target: str | int | None, raw: bool) -> tuple[list[str], int | None]:
     """Names of the columns, those without one by their position, and the position of the target."""
     path, names = file.path, file.dialect.names
@@ -151,7 +158,7 @@ def _names(file: Csv, target: str | int | None, raw: bool) -> tuple[list[str], i
             f"{path}, line {file.first_line}: column {names.index('')} has no name. If it numbers the rows, as pandas "
             "writes them without index=False, leave it out; else name it."
         )
-    return [name or f"Unnamed: {i}" for i, name in enumerate(names)], position
+    return csv_names(file), position
 
 
 def _source(file: Csv) -> Any:

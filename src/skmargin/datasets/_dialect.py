@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -48,8 +48,10 @@ class Csv:
 
 
 @contextmanager
-def open_csv(path: Any, encoding: str | None = None, decimal: str | None = None) -> Iterator[Csv]:
-    """Open a file and find out how it is written."""
+def open_csv(
+    path: Any, encoding: str | None = None, decimal: str | None = None, name: Any = None
+) -> Iterator[Csv]:
+    """Open a file, or take an open stream (with a name for errors), and find out how it is written."""
     if encoding is not None:
         try:
             codecs.lookup(encoding)
@@ -57,18 +59,19 @@ def open_csv(path: Any, encoding: str | None = None, decimal: str | None = None)
             raise DataError(f"encoding {encoding!r} is not known; some that are: utf-8, utf-16, latin-1, cp1252.") from None
     if decimal not in (None, ".", ","):
         raise DataError(f"decimal must be '.' or ',', got {decimal!r}.")
-    with open_data(path) as source:
+    with nullcontext(path) if hasattr(path, "read") else open_data(path) as source:
+        path = path if name is None else name
         head = source.read(HEAD)
         mark = next((mark for mark in MARKS if head.startswith(mark)), b"")
-        name = _same_bytes(encoding, mark) or MARKS.get(mark) or _guess(head)
+        found = _same_bytes(encoding, mark) or MARKS.get(mark) or _guess(head)
         try:
-            stream = Utf8(source, head[len(mark) :], name, path)
+            stream = Utf8(source, head[len(mark) :], found, path)
             text = stream.peek()
         except UnicodeDecodeError:
             raise DataError(f"{path}, line 1 or soon after: not {encoding or 'UTF-8'} text.") from None
         if not text:
             raise DataError(f"{path}: the file is empty.")
-        yield Csv(path, _dialect(text, name, decimal), stream)
+        yield Csv(path, _dialect(text, found, decimal), stream)
 
 
 def _same_bytes(encoding: str | None, mark: bytes) -> str | None:

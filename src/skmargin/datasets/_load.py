@@ -126,8 +126,7 @@ def load_dataset(
         raise DataError(f"{source}: neither a file nor one of the built-in data sets {', '.join(BUILT_IN)}.")
     if path.is_dir():
         raise DataError(f"{source}: is a folder, not a file.")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    suffix = next((s for s in reversed(suffixes) if s not in _COMPRESSED), "")
+    suffix = suffix_of(path)
     if suffix in (".csv", ".tsv", ".parquet", ".pq"):
         if labelled and target is None:
             raise DataError(f"{source}: say which column holds the labels (target; in a command --target).")
@@ -139,6 +138,12 @@ def load_dataset(
         table, zero_based = read_with_base(path, n_features, zero_based)
         return Dataset(path.name, *table, zero_based=zero_based)
     return Dataset(path.name, *table)
+
+
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """The ending of a name that says what the file holds, without that of a compression."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    return next((s for s in reversed(suffixes) if s not in _COMPRESSED), "")
 
 
 def load_training(

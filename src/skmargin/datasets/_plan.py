@@ -91,7 +91,7 @@ def plan_columns(
                 raise DataError(f"The column {name!r} is named twice, as {forced[name]} and as {kind}.")
             forced[name] = kind
     columns = list(columns_of(X))
-    decimal = _decimal_of(columns) if decimal is None else decimal
+    decimal = decimal or getattr(X, "attrs", {}).get("decimal") or _decimal_of(columns)
     return [_plan(name, cells, forced.get(name), decimal) for name, cells in zip(names, columns, strict=True)]
 
 
@@ -121,9 +121,10 @@ def _of_numbers(name: Any, cells: Any, forced: Kind | None) -> Column:
         return Column(name, "number", why)
     if not len(present):
         return Column(name, "left out", "empty")
-    if len(present) == len(values) and np.ptp(present) == 0:
+    if len(present) == len(values) and present.min() == present.max():
         return Column(name, "left out", "constant")
-    steps = np.diff(values)
+    with np.errstate(over="ignore", invalid="ignore"):  # of numbers at the end of the range
+        steps = np.diff(values)
     rows = len(values) >= MIN_ROWS or (len(values) > 1 and UNNAMED.match(str(name)))
     if rows and len(present) == len(values):
         if steps[0] != 0 and np.all(steps == steps[0]) and values[0] == np.floor(values[0]) and abs(steps[0]) == 1:
