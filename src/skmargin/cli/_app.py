@@ -68,7 +68,8 @@ def compare(
     models: Annotated[
         str,
         typer.Option(
-            metavar="A,B,C", help=f"'default', 'all', or names separated by commas: {', '.join(MODELS)}.",
+            metavar="A,B,C",
+            help=f"'default', 'all', or names separated by commas: {', '.join(MODELS)}.",
             autocompletion=models_after_comma,
         ),
     ] = "default",
@@ -172,7 +173,8 @@ def reproduce(
     table: Annotated[
         str,
         typer.Argument(
-            metavar="TABLE", help=f"'all', a paper, or one of: {', '.join(EXPERIMENTS)}.",
+            metavar="TABLE",
+            help=f"'all', a paper, or one of: {', '.join(EXPERIMENTS)}.",
             autocompletion=lambda incomplete: starting(("all", *EXPERIMENTS), incomplete),
         ),
     ],

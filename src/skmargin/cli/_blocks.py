@@ -193,7 +193,9 @@ class Blocks:
     def _of_memory(self) -> Iterator[Block]:
         """Rows of a LIBSVM file or of a built-in data set."""
         if self.keep:
-            raise DataError(f"{self.source}: has no column {self.keep[0]!r} to keep: that is for CSV and Parquet files.")
+            raise DataError(
+                f"{self.source}: has no column {self.keep[0]!r} to keep: that is for CSV and Parquet files."
+            )
         model, zero_based = self.model, self.model.metadata.get("zero_based")
         if model.table is not None:
             raise DataError(f"{self.source}: the model {model.path} needs a table with the columns {model.names}.")

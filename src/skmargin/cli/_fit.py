@@ -60,9 +60,7 @@ def fit(
             say(describe(summary.classes, loaded))
         tell_columns(loaded, quiet=as_json)
         threads = jobs or os.cpu_count()
-        facts, last = fit_and_save(
-            weighted, loaded, out, cv=cv, seed=seed, n_jobs=threads, metric=metric, proba=proba
-        )
+        facts, last = fit_and_save(weighted, loaded, out, cv=cv, seed=seed, n_jobs=threads, metric=metric, proba=proba)
         if as_json:
             print_json(facts)
             return
@@ -124,4 +122,3 @@ def calibrated(model: Pipeline, X: Any, y: Any, *, cv: int, seed: int) -> Pipeli
     folds = StratifiedKFold(cv, shuffle=True, random_state=seed)
     last = CalibratedClassifierCV(clone(model[-1]), method=method, cv=folds, ensemble=False)
     return Pipeline([*model.steps[:-1], ("model", last.fit(model[:-1].transform(X), y))])
-

@@ -101,7 +101,7 @@ def _answers(model: SavedModel, block: Block, proba: bool, scores: bool) -> tupl
             raise DataError(f"{model.path}: the model gives no scores; --proba gives its probabilities.")
         predicted = estimator.predict(X)
     codes = np.searchsorted(classes, predicted)
-    best = p if ranked is None else ranked
+    best = np.asarray(p if ranked is None else ranked)
     top = np.partition(best, -2, axis=1)[:, -2:] if best.shape[1] > 2 else np.sort(best, axis=1)
     columns = {"margin": top[:, 1] - top[:, 0]}
     if scores and ranked is not None:

@@ -13,9 +13,7 @@ from ._common import check_writable, command_line, complaints, now, versions
 from ._terminal import say
 
 
-def report(
-    path: Path, data: str, out: Path, target: str | None, encoding: str | None, decimal: str | None
-) -> None:
+def report(path: Path, data: str, out: Path, target: str | None, encoding: str | None, decimal: str | None) -> None:
     """Score the labelled rows and write the page."""
     with complaints():
         check_writable(out)

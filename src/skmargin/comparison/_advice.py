@@ -105,7 +105,7 @@ def _choice(ranked: Sequence[ModelResult], right: str) -> list[str]:
     elif np.mean(fastest.fold_scores) >= np.mean(best.fold_scores) - 1e-12:
         words.append(f"Choose {fastest.name}: it is level with {best.name}, and of these the fastest to fit.")
     else:
-        words.append(f"Choose {best.name} for accuracy, or {fastest.name}, which of these is the fastest to fit.")
+        words.append(f"Choose {best.name} for its score, or {fastest.name}, which of these is the fastest to fit.")
     worse = sum(model.p_value is not None and model.p_value < LEVEL for model in ranked[1:])
     if worse:
         words.append(f"The other {'model is' if worse == 1 else f'{worse} models are'} clearly worse (p < {LEVEL}).")

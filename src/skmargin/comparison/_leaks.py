@@ -55,7 +55,8 @@ def telling_columns(data: Dataset, best: float, baseline: float, metric: str = "
 
 def _features(data: Dataset, j: int, rows: np.ndarray) -> Any:
     if not data.is_raw:
-        return data.X[rows][:, [j]]
+        ranks = np.unique(data.X[rows, j], return_inverse=True)[1]  # all that a tree sees, and never out of its range
+        return ranks[:, None]
     kept = [column for column in data.columns or () if column.kind != "left out"]
     part = data.X.iloc[rows][[kept[j].name]]
     return build_preprocessor([kept[j]], sparse=False).fit_transform(part)

@@ -43,7 +43,9 @@ class Counts:
 
 def rates(counts: list[Counts]) -> tuple[list[float | None], list[float | None]]:
     """Recall and precision of each class over all folds; None where a class is not there, or never predicted."""
-    hits, support, predicted = (np.sum([getattr(c, n) for c in counts], axis=0) for n in ("hits", "support", "predicted"))
+    hits, support, predicted = (
+        np.sum([getattr(c, n) for c in counts], axis=0) for n in ("hits", "support", "predicted")
+    )
 
     def share(of: np.ndarray) -> list[float | None]:
         return [float(h / n) if n else None for h, n in zip(hits, of, strict=True)]

@@ -34,7 +34,10 @@ _OWN: dict[str, tuple[str, str, dict[str, Any], dict[str, tuple[Any, ...]]]] = {
     "crammer-singer": ("CrammerSingerSVC", "beats the strongest rival by a margin", {}, {"C": _C}),
     "weston-watkins": ("WestonWatkinsSVC", "beats every rival by a margin", {}, {"C": (0.01, *_C[:-1])}),
     "top-k": ("TopKSVC", "beats the two strongest rivals on average", {"k": 2}, {"C": _C}),
-    "m3": ("M3SVC", "maximises the margins of all pairs of classes", {}, {"alpha": (1e-5, 1e-4, 1e-3, 1e-2), "p": (2.0, 4.0)}),
+    "m3": (
+        "M3SVC", "maximises the margins of all pairs of classes", {},
+        {"alpha": (1e-5, 1e-4, 1e-3, 1e-2), "p": (2.0, 4.0)},
+    ),
     "multi-margin": ("MultiMarginSVC", "sum of hinges, pairwise margins", {}, {"C": _C}),
     "lp-norm": ("LpNormSVC", "largest hinge, block norm over classes", {}, {"C": _C, "p": (1.2, 1.5, 2.0)}),
     "odm": (

@@ -18,7 +18,10 @@ _GROUPED = {  # separators of thousands come in threes, and never behind the dec
     ",": re.compile(r"([+-]?)(\d{1,3}(?:[.'\u2019\u00a0\u202f ]\d{3})+)(,\d*)?", re.ASCII),
 }
 _COMMA = re.compile(r"[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_MONTHS = {name: i + 1 for i, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split())}
+_MONTHS = {
+    name: i + 1
+    for i, name in enumerate(("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"))
+}
 _CLOCK = r"(?:[T ,]+(\d{1,2}):(\d\d)(?::(\d\d(?:[.,]\d+)?))?\s*([AaPp]\.?[Mm]\.?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?)?"
 _DATES = {
     "ymd": re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})" + _CLOCK, re.ASCII),

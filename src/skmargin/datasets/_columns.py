@@ -308,10 +308,14 @@ class DateParts(_Columns):
 
 def seconds_of(column: Any, day_first: bool) -> np.ndarray:
     """A column of dates as seconds since 1970, NaN where there is none."""
-    dtype = getattr(column, "dtype", None)
-    if getattr(dtype, "kind", "") == "M":
-        naive = column.dt.tz_convert("UTC").dt.tz_localize(None) if getattr(dtype, "tz", None) is not None else column
-        stamps = np.asarray(naive).astype("datetime64[us]")
-        seconds = stamps.astype(np.int64) / 1e6
-        return np.where(np.isnat(stamps), np.nan, seconds)
+    if getattr(getattr(column, "dtype", None), "kind", "") == "M":
+        stamps = moments(column)
+        return np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64) / 1e6)
     return by_level(column, lambda cell: as_seconds(cell, day_first), np.float64)
+
+
+def moments(column: Any) -> np.ndarray:
+    """A column that is stored as dates, in microseconds, of time zones in UTC."""
+    if getattr(column.dtype, "tz", None) is not None:
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    return np.asarray(column).astype("datetime64[us]")

@@ -80,7 +80,11 @@ def read_csv(
                 raise pa.ArrowInvalid("invalid UTF8 data")
         except (pa.ArrowException, UnicodeDecodeError) as error:
             other = OTHERWISE.get(file.dialect.encoding)
-            if encoding is None and other is not None and ("UTF8" in str(error) or isinstance(error, UnicodeDecodeError)):
+            if (
+                encoding is None
+                and other is not None
+                and ("UTF8" in str(error) or isinstance(error, UnicodeDecodeError))
+            ):
                 return read_csv(path, target, raw=raw, encoding=other, decimal=decimal)
             raise _refused(file, error, strict, position) from None
         except MemoryError:
@@ -203,9 +207,8 @@ def _refused(file: Csv, error: Exception, features: Sequence[int], target: int |
 
 
 def _labels(file: Csv, column: Any, name: str, position: int) -> np.ndarray:
-    values = [None if value is None else value.strip() for value in column.to_pylist()]
-    distinct = set(values)
-    if None in distinct or any(value.lower() in MISSING for value in distinct):
+    values = ["" if value is None else value.strip() for value in column.to_pylist()]
+    if any(value.lower() in MISSING for value in set(values)):
         explain(file.path, file.dialect, target=position)
         raise DataError(f"{file.path}, column {name!r}: labels are missing.")
     return as_labels(values, file.path, f"the target column {name!r}")

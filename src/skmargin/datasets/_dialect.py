@@ -48,15 +48,15 @@ class Csv:
 
 
 @contextmanager
-def open_csv(
-    path: Any, encoding: str | None = None, decimal: str | None = None, name: Any = None
-) -> Iterator[Csv]:
+def open_csv(path: Any, encoding: str | None = None, decimal: str | None = None, name: Any = None) -> Iterator[Csv]:
     """Open a file, or take an open stream (with a name for errors), and find out how it is written."""
     if encoding is not None:
         try:
             codecs.lookup(encoding)
         except LookupError:
-            raise DataError(f"encoding {encoding!r} is not known; some that are: utf-8, utf-16, latin-1, cp1252.") from None
+            raise DataError(
+                f"encoding {encoding!r} is not known; some that are: utf-8, utf-16, latin-1, cp1252."
+            ) from None
     if decimal not in (None, ".", ","):
         raise DataError(f"decimal must be '.' or ',', got {decimal!r}.")
     with nullcontext(path) if hasattr(path, "read") else open_data(path) as source:
@@ -109,7 +109,8 @@ class Utf8(io.RawIOBase):
         self.bounded = True  # False where the whole is not kept in memory
         self.decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)()
         self.n_blank = 0
-        start, blank = self._convert(head, not head), 0
+        start: bytes | None = self._convert(head, not head)
+        blank = 0
         while start is not None and not start.lstrip(b" \r\n"):
             blank += len(start)
             self.n_blank += start.count(b"\n") or start.count(b"\r")
@@ -177,7 +178,9 @@ def _dialect(text: str, encoding: str, decimal: str | None) -> Dialect:
     if decimal is None:
         cells = [cell.strip() for row in rows[has_header:] for cell in row]
         commas = sum(_COMMA.fullmatch(cell) is not None for cell in cells)
-        dots = sum(_DOT.fullmatch(cell) is not None and not re.fullmatch(r"[+-]?\d{1,3}\.\d{3}", cell) for cell in cells)
+        dots = sum(
+            _DOT.fullmatch(cell) is not None and not re.fullmatch(r"[+-]?\d{1,3}\.\d{3}", cell) for cell in cells
+        )
         decimal = "," if delimiter != "," and commas > dots else "."
     return Dialect(encoding, delimiter, decimal, names, has_header, width)
 

@@ -170,7 +170,9 @@ def load_training(
     data = load_dataset(source, target=target, raw=True, encoding=options.encoding, decimal=options.decimal)
     if not data.is_raw:
         if any((options.drop, options.number, options.categorical, options.text, options.date)):
-            raise DataError(f"{source}: has no columns with names; options about columns are for CSV and Parquet files.")
+            raise DataError(
+                f"{source}: has no columns with names; options about columns are for CSV and Parquet files."
+            )
         return data
     kinds = {name: getattr(options, name) for name in ("drop", "number", "categorical", "text", "date")}
     try:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ._cells import as_float, as_seconds, as_text, by_level, columns_of, floats, is_numeric, split_date
+from ._columns import moments
 from ._files import DataError
 
 Kind = Literal["number", "category", "text", "date", "left out"]
@@ -128,12 +129,15 @@ def _of_numbers(name: Any, cells: Any, forced: Kind | None) -> Column:
     rows = len(values) >= MIN_ROWS or (len(values) > 1 and UNNAMED.match(str(name)))
     if rows and len(present) == len(values):
         if steps[0] != 0 and np.all(steps == steps[0]) and values[0] == np.floor(values[0]) and abs(steps[0]) == 1:
-            return Column(name, "left out", "numbers the rows", f"column {name!r} numbers the rows: left out.")
+            warning = "" if UNNAMED.match(str(name)) else f"column {name!r} numbers the rows: left out."
+            return Column(name, "left out", "numbers the rows", warning)
         unique = len(np.unique(values)) == len(values)
         if unique and np.all(values == np.floor(values)) and _ID_NAME.fullmatch(str(name)):
             return Column(name, "left out", "an id", f"column {name!r} looks like an id (all different): left out.")
         if unique and (np.all(steps > 0) or np.all(steps < 0)):
-            warning = f"column {name!r} {'rises' if steps[0] > 0 else 'falls'} from row to row, as an id or a time does."
+            warning = (
+                f"column {name!r} {'rises' if steps[0] > 0 else 'falls'} from row to row, as an id or a time does."
+            )
             return Column(name, "number", why, f"{warning} Drop it if the file is sorted by it.")
     return Column(name, "number", why)
 
@@ -141,7 +145,7 @@ def _of_numbers(name: Any, cells: Any, forced: Kind | None) -> Column:
 def _of_dates(name: Any, cells: Any, forced: Kind | None) -> Column:
     if forced not in (None, "date"):
         return _of_text(name, cells, forced, ".")
-    stamps = np.asarray(cells).astype("datetime64[us]")
+    stamps = moments(cells)
     missing = np.isnat(stamps)
     if missing.all():
         return Column(name, "left out", "empty")
