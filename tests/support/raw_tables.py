@@ -5,7 +5,7 @@ Each function gives the bytes of a file and the name of its target column.
 
 import numpy as np
 
-WORDS = np.array("river bank mill road station park school bridge castle market north south east west old new".split())
+WORDS = np.array(["river", "bank", "mill", "road", "park", "school", "bridge", "castle", "market", "north", "old"])
 
 
 def _lines(header, rows, separator=","):
@@ -122,7 +122,7 @@ def reviews(n=120, seed=6):
 
 
 def census(n=160, seed=7):
-    """Question marks for what is missing, blanks after commas, mixed cells in a column of numbers, a column with no cell."""
+    """Question marks for what is missing, blanks after commas, words among numbers, a column with no cell."""
     rng, rows = np.random.default_rng(seed), []
     for i in range(n):
         job = rng.choice(["Sales", "Tech-support", "Craft-repair", "?"])

@@ -147,11 +147,7 @@ def _writer(file: IO[bytes], names: list[str], classes: np.ndarray) -> Any:
     file.write(text.getvalue().encode("utf-8", "surrogatepass"))
     labels = [str(label) for label in classes]
     plain = not any(re.search(r'[",\r\n\ud800-\udfff]', label) for label in labels)
-    try:
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-    except ImportError:
-        pa = None
+    pa, arrow_csv = _arrow()
 
     def by_arrow(kept: dict[str, Any], codes: np.ndarray, columns: dict[str, np.ndarray]) -> None:
         parts = [*(column.cast(pa.string()) for column in kept.values()), pa.array(labels).take(pa.array(codes))]
@@ -170,6 +166,16 @@ def _writer(file: IO[bytes], names: list[str], classes: np.ndarray) -> Any:
 
     surrogates = any(re.search("[\ud800-\udfff]", label) for label in labels)
     return by_python if pa is None or surrogates else by_arrow
+
+
+def _arrow() -> tuple[Any, Any]:
+    """Arrow and its writer of CSV, or None."""
+    try:
+        import pyarrow
+        import pyarrow.csv
+    except ImportError:
+        return None, None
+    return pyarrow, pyarrow.csv
 
 
 def _size(source: str) -> int | None:
