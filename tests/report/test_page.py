@@ -268,11 +268,11 @@ def test_a_report_of_one_saved_model_claims_nothing_that_it_does_not_know(browse
     write_report(Results("t", data, [summarize("odm", ODMClassifier().fit(X, y), X, y, data)]), path)
     browser.open(path)
     text = browser.run("document.querySelector('main').textContent")
-    for words in ("accuracy on 150 samples", "On these samples its margins", "odm · 150 samples"):
+    for words in ("accuracy on 150 samples", "of its margins on these samples are not positive", "odm · 150 samples"):
         assert words in text
     assert "the last convex problem is solved within the tolerance" in text
     assert "it needs the training samples" in text
     assert "t-test" not in text and "new samples" not in text
     columns = browser.run("[...document.querySelectorAll('#models thead th')].map(c => c.textContent)")
-    assert columns == ["Model", "Accuracy", "Mean margin", "5 % margin"]
+    assert columns == ["Model", "Accuracy", "Margin/sd", "5 %/median"]
     assert browser.complaints() == []

@@ -15,12 +15,12 @@ from typing import IO, Any
 
 import numpy as np
 import typer
-from sklearn.pipeline import Pipeline
 
 from .._files import atomic_write
 from ..datasets import BUILT_IN, DataError
 from ..datasets._cells import as_text
 from ..inspection import class_scores
+from ..report._details import uncalibrated
 from ._blocks import Block, Blocks, CellsNeeded, SavedModel
 from ._common import check_writable, complaints, log, print_json
 from ._terminal import bytes_bar, say, show_table
@@ -115,16 +115,6 @@ def scores_of(estimator: Any, X: Any) -> np.ndarray | None:
     """Scores of the classes; of a calibrated model those before its calibration; None where there are none."""
     plain = uncalibrated(estimator)
     return class_scores(plain, X) if hasattr(plain, "decision_function") else None
-
-
-def uncalibrated(estimator: Any) -> Any:
-    """The pipeline without the calibration of its last step."""
-    steps = getattr(estimator, "steps", None)
-    last = estimator if steps is None else steps[-1][1]
-    inner = getattr(last, "calibrated_classifiers_", None)
-    if not inner or len(inner) != 1:
-        return estimator
-    return inner[0].estimator if steps is None else Pipeline([*steps[:-1], ("model", inner[0].estimator)])
 
 
 @contextmanager

@@ -38,7 +38,10 @@ class MarginHistogram:
 
 @dataclass
 class HardSample:
-    """One sample: row number in the data, labels as text, margin, and (feature, value) pairs or pixels from 0 to 99."""
+    """One sample: row number in the data, labels as text, margin, and (feature, value) pairs or pixels from 0 to 99.
+
+    ``deciding`` are (feature, contribution) pairs of a linear model: positive ones speak for the true class.
+    """
 
     row: int
     true: str
@@ -46,6 +49,7 @@ class HardSample:
     margin: float
     values: list[list[Any]] = field(default_factory=list)
     pixels: list[int] | None = None
+    deciding: list[list[Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -73,6 +77,10 @@ class ModelResult:
     metrics: dict[str, list[float]] = field(default_factory=dict)  # scores of the folds by name of the metric
     recall: list[float | None] = field(default_factory=list)  # of each class
     precision: list[float | None] = field(default_factory=list)
+    calibration: dict[str, Any] = field(default_factory=dict)
+    weights: list[list[list[Any]]] = field(default_factory=list)  # (feature, weight) of each class, by ``weight_classes``
+    weight_classes: list[int] = field(default_factory=list)
+    permutation: list[list[Any]] = field(default_factory=list)  # (column, accuracy that is lost without it)
 
 
 @dataclass
