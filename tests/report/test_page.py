@@ -126,14 +126,14 @@ def test_numbers_that_json_cannot_hold():
 # ---- in a browser ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (390, False)])
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (1400, True), (390, False), (390, True)])
 def test_it_draws_without_errors_or_requests(browser, page, width, dark):
     browser.open(page, width, dark=dark)
     assert browser.run("document.documentElement.dataset.ready") == "true"
     assert browser.complaints() == []
     assert browser.requests() == [page.as_uri()]
     assert browser.run("document.documentElement.scrollWidth") <= width, "the page scrolls sideways"
-    assert browser.run("document.querySelectorAll('section.card').length") == 8
+    assert browser.run("document.querySelectorAll('section.card').length") == 10
     dark_background = (
         sum(map(int, re.findall(r"\d+", browser.run("getComputedStyle(document.body).backgroundColor")))) < 150
     )

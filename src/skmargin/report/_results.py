@@ -78,7 +78,7 @@ class ModelResult:
     recall: list[float | None] = field(default_factory=list)  # of each class
     precision: list[float | None] = field(default_factory=list)
     calibration: dict[str, Any] = field(default_factory=dict)
-    weights: list[list[list[Any]]] = field(default_factory=list)  # (feature, weight) of each class, by ``weight_classes``
+    weights: list[list[list[Any]]] = field(default_factory=list)  # (feature, weight) by class
     weight_classes: list[int] = field(default_factory=list)
     permutation: list[list[Any]] = field(default_factory=list)  # (column, accuracy that is lost without it)
 
