@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 import warnings
@@ -34,6 +35,7 @@ except ImportError:  # before scikit-learn 1.9
         """Nothing to support."""
 
 
+log = logging.getLogger("skmargin.fit")
 REALS = np.dtype(np.float64), np.dtype(np.float32)
 LARGEST = {"d": WITH_SQUARE, "f": 1e15}  # number in X of each type: sums and products of squares must stay finite
 COUNT = [Interval(Integral, 1, 2**62, closed="both")]  # constraint of a number of iterations: the core must hold it
@@ -65,13 +67,23 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
         if getattr(self, "_skl_callbacks", None):
             context = self._init_callback_context(max_subtasks=STEPS).call_on_fit_task_begin(**about)
         heard = context is not None or bool(getattr(self, "verbose", 0))
+        start = time.perf_counter()
         with listening(Progress(self, context) if heard else None):
             method(self, X, y, *args, **metadata)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s: %s, %.3g s", self, _outcome(self), time.perf_counter() - start)
         if context is not None:
             context.call_on_fit_task_end(**about, reconstruction_attributes={})
         return self
 
     return _fit_context(prefer_skip_nested_validation=True)(fit)
+
+
+def _outcome(estimator: Any) -> str:
+    """The certificate of a fit in a few words."""
+    names = {"objective_": "objective %.6g", "dual_gap_": "relative gap %.1e", "n_iter_": "%d iterations"}
+    known = {name: getattr(estimator, name, None) for name in names}
+    return ", ".join(names[name] % np.max(value) for name, value in known.items() if value is not None)
 
 
 class Progress:

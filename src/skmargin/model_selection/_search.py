@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from contextlib import nullcontext
@@ -30,6 +31,8 @@ from ._folds import Fold, MadeOnce, Windows, is_float, positions, windows
 from ._grids import default_grid
 from ._path import is_known
 from ._racing import hopeless
+
+log = logging.getLogger("skmargin.search")
 
 
 class MarginSearchCV(Linked, BaseSearchCV):
@@ -164,6 +167,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
         evaluation = Evaluation(self, candidates, folds, scorers, self._contexts(root, len(candidates)))
         if self.verbose:
             print_line(f"{type(self).__name__}: {len(folds)} folds for each of {len(candidates)} candidates")
+        log.info("%s: %d folds for each of %d candidates", type(self).__name__, len(folds), len(candidates))
         try:
             self._run(evaluation, refit_metric)
         except KeyboardInterrupt:
@@ -178,6 +182,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
             if not callable(self.refit):
                 self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
             self.best_params_ = results["params"][self.best_index_]
+            log.info("%s: chose %s", type(self).__name__, self.best_params_)
         self.cv_results_ = results  # before the last fit: Ctrl-C there loses nothing
         if self.refit:
             self._refit(X, y, routed.estimator.fit, root, about)
