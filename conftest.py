@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 # torch is a large optional package: its tests run where it is installed (.ci/run installs it).
-collect_ignore_glob = [] if find_spec("torch") else ["src/skmargin/torch*", "tests/test_torch.py", "tests/torch/*"]
+collect_ignore_glob = [] if find_spec("torch") else ["src/skmargin/torch*", "tests/test_torch.py", "tests/torch/*", "docs/recipes/networks.md"]
 
 # A shell lets what it starts in the background ignore Ctrl-C; the tests of Ctrl-C would wait for it in vain.
 signal.signal(signal.SIGINT, signal.default_int_handler)
