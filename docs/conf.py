@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 HERE = Path(__file__).parent
@@ -85,8 +87,26 @@ autosummary_context = {
         "PairwiseMarginDisplay": "inspection",
     },
     # scikit-learn's own, the same for every estimator: shown once, in its documentation.
-    "left_out": ["get_metadata_routing", "set_fit_request", "set_score_request", "set_partial_fit_request"],
+    "left_out": [
+        *("get_metadata_routing", "set_fit_request", "set_score_request", "set_partial_fit_request"),
+        *("add_note", "with_traceback"),  # those of an exception
+    ],
 }
+
+
+
+def quote_attributes(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Names that end in an underscore would be links in "ndarray of shape (n_features_in_,)"."""
+    for i, line in enumerate(lines):
+        if " : " in line and "shape (" in line:
+            head, _, kind = line.partition(" : ")
+            lines[i] = f"{head} : " + re.sub(r"\b([a-z]\w*_)(?!\w)", r"`\1`", kind)
+
+
+def setup(app: Any) -> None:
+    """Docstrings are changed before numpydoc reads them."""
+    app.connect("autodoc-process-docstring", quote_attributes, priority=100)
+
 
 # -- gallery ---------------------------------------------------------------------------------------------------------
 # An example whose package is missing is shown without its picture; .ci/run has them all.
@@ -106,6 +126,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # its page asks the network for a script
     "plot_gallery": "True",
     "min_reported_time": 0,
     "capture_repr": ("_repr_html_", "__repr__"),
@@ -118,12 +139,13 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"skmargin {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": [], "cite": [], "benchmarks": []}
 html_theme_options = {
-    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "skmargin"},
+    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": f"skmargin {release}"},
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 7,
@@ -132,7 +154,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "search_as_you_type": True,
     "footer_start": ["copyright"],
-    "footer_end": ["version"],
+    "footer_end": ["theme-version"],
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
