@@ -52,7 +52,7 @@ bench: $(STAMPS)/bench ## time to accuracy against LIBLINEAR and scikit-learn (A
 
 # The examples of the gallery run here; pages that did not change are kept.  Then the site is tried in a browser.
 docs: $(STAMPS)/docs ## build the site in build/docs (open build/docs/index.html); needs no network
-	$(ONE_THREAD) $(PY) -m sphinx --fail-on-warning --keep-going --quiet -j auto -d build/doctrees docs build/docs
+	$(ONE_THREAD) $(PY) -m sphinx --fail-on-warning --keep-going --quiet --fresh-env -j auto -d build/doctrees docs build/docs
 	SKMARGIN_SITE=build/docs $(PY) -m pytest -q tests/docs $(ARGS)
 
 lint: $(STAMPS)/lint ## check style and types

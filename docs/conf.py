@@ -15,7 +15,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 import inventories  # noqa: E402
-from sphinx_gallery.sorting import FileNameSortKey  # noqa: E402
+from docutils import nodes  # noqa: E402
+from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey  # noqa: E402
 
 import skmargin  # noqa: E402
 
@@ -39,6 +40,7 @@ extensions = [
 exclude_patterns = ["_build", "_ext", "auto_examples/**/*.ipynb", "auto_examples/**/*.py", "auto_examples/**/*.md5"]
 templates_path = ["_templates"]
 default_role = "py:obj"
+toc_object_entries_show_parents = "hide"
 suppress_warnings = ["config.cache"]  # the gallery's settings hold a class
 
 # -- text ------------------------------------------------------------------------------------------------------------
@@ -103,8 +105,18 @@ def quote_attributes(app: Any, what: str, name: str, obj: Any, options: Any, lin
             lines[i] = f"{head} : " + re.sub(r"\b([a-z]\w*_)(?!\w)", r"`\1`", kind)
 
 
+def trim_code(app: Any, doctree: nodes.document) -> None:
+    """A doctest ends with an empty line before the end of its block; it is not shown."""
+    for block in doctree.findall(nodes.literal_block):
+        text = block.astext()
+        if text.endswith("\n"):
+            block.rawsource = text.rstrip()
+            block[:] = [nodes.Text(text.rstrip())]
+
+
 def setup(app: Any) -> None:
     """Docstrings are changed before numpydoc reads them."""
+    app.connect("doctree-read", trim_code)
     app.connect("autodoc-process-docstring", quote_attributes, priority=100)
 
 
@@ -116,6 +128,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
     "filename_pattern": rf"plot_(?!.*({missing}))" if missing else "plot_",
+    "subsection_order": ExplicitOrder(["../examples/machines", "../examples/choosing", "../examples/practice"]),
     "within_subsection_order": FileNameSortKey,
     "backreferences_dir": "api/backreferences",
     "doc_module": ("skmargin",),
