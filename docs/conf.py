@@ -158,9 +158,9 @@ html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": [], "cite": [], "benchmarks": []}
 html_theme_options = {
-    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": f"skmargin {release}"},
+    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "skmargin"},
     "navbar_align": "left",
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["release", "theme-switcher"],
     "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "show_prev_next": True,

@@ -32,7 +32,7 @@ def drawing() -> str:
     """The picture as SVG; its colours are those of the page (``site.css``)."""
     parts, y, left = [], 5, 5 + QUESTION + GAP
     for place, (question, answer) in enumerate(LADDER):
-        asked, given = wrap(question, 32), wrap(answer, 66)
+        asked, given = wrap(question, 30), wrap(answer, 60)
         height = 22 + 20 * max(len(asked), len(given))
         middle, bottom = y + height / 2, y + height
         parts.append(f'<rect class="box question" x="5" y="{y}" width="{QUESTION}" height="{height}" rx="8"/>')
