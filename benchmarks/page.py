@@ -27,29 +27,31 @@ How long until a fit is proved to be good? All solvers took turns on one core of
 
 {machine}
 
-Only the ratios of one run mean something, and only above about 1.5. Objectives are computed from the class vectors, not taken
-from a solver; the optimum is a fit with a certified gap of 1e-7. Features are in [0, 1], there is no intercept, and both sides
-have the same `C`. `make bench` runs more sets and settings, [by these rules](#rules).
+Only the ratios of one run mean something, and only above about 1.5. Objectives are computed from the class vectors, not
+taken from a solver; the optimum is a fit with a certified gap of 1e-7. Features are in [0, 1], there is no intercept,
+and both sides have the same `C`. `make bench` runs more sets and settings, [by these rules](#rules).
 """
 
 TAIL = """## Rules
 
 - **Ours**: the whole `fit` with `tol` = target, with input checks, conversion and certificate.
-- **LIBLINEAR, LinearSVC, LogisticRegression**: they have no certificate, so they get a perfect stopping rule: the time of the loosest threshold of a
-  ladder that reaches the target. Of LIBLINEAR only `train` counts; its data structure is built before.
+- **LIBLINEAR, LinearSVC, LogisticRegression**: they have no certificate, so they get a perfect stopping rule: the time
+  of the loosest threshold of a ladder that reaches the target. Of LIBLINEAR only `train` counts; its data structure is
+  built before.
 - Each time is the median of three fits, of fewer where these take more than two seconds in all.
 - Not the same problem, and so not in the first table: `SVC` (votes of all pairs) and `LogisticRegression`.
 
 ## Walrus
 
-Walrus (Wang and Scott, ICML 2021) solves the problem of Weston and Watkins exactly, in a fork of LIBLINEAR: it is the rival of
-`WestonWatkinsSVC`. It is published as C++ sources. There is no package of it that `pip` can install (the package called `walrus`
-is something else, a tool for Redis), so no figure of it is on this page. The times of `WestonWatkinsSVC` stand alone above.
+Walrus (Wang and Scott, ICML 2021) solves the problem of Weston and Watkins exactly, in a fork of LIBLINEAR: it is the
+rival of `WestonWatkinsSVC`. It is published as C++ sources. There is no package of it that `pip` can install (the
+package called `walrus` is something else, a tool for Redis), so no figure of it is on this page. The times of
+`WestonWatkinsSVC` stand alone above.
 
 ## Your own solver
 
-`benchmarks/benchopt` is the same race for [benchopt](https://benchopt.github.io): objective, data sets and solvers are one small
-file each.
+`benchmarks/benchopt` is the same race for [benchopt](https://benchopt.github.io): objective, data sets and solvers are
+one small file each.
 
     pip install benchopt
     benchopt run benchmarks/benchopt -d digits -s skmargin -s liblinear
@@ -79,16 +81,21 @@ def page(results: dict[str, Any]) -> str:
 
 
 def reached(row: dict[str, Any], target: float) -> float:
-    """Seconds to the target: of ours the fit that was asked for it, of others the first that is there; else infinite."""
+    """Seconds to the target: of ours the fit that was asked for it, of others the first that is there."""
     ours = row["solver"].startswith("skmargin")
     there = (seconds for stop, seconds, far in row["points"] if (stop == target if ours else far <= target))
     return next(there, math.inf)
 
 
 def _accuracy(rows: list[dict[str, Any]]) -> str:
-    text = "## Time to accuracy\n\nCrammer and Singer's machine, `C = 1`: seconds to a relative distance from the optimum.\n\n"
+    text = (
+        "## Time to accuracy\n\nCrammer and Singer's machine, `C = 1`: seconds to a relative distance from the optimum."
+    )
+    text += "\n\n"
     text += "![Distance from the optimum against time](figures/benchmarks-curves.svg)\n\n"
-    text += _table(["set", "rows x features, classes", "to", "skmargin", "LIBLINEAR", "LinearSVC", "LIBLINEAR / skmargin"])
+    text += _table(
+        ["set", "rows x features, classes", "to", "skmargin", "LIBLINEAR", "LinearSVC", "LIBLINEAR / skmargin"]
+    )
     for name in dict.fromkeys(row["set"] for row in rows):
         here = {row["solver"]: row for row in rows if row["set"] == name and row["loss"] == "cs"}
         size = "{n} x {d}, {k}".format(**here["skmargin"])
@@ -105,8 +112,8 @@ def _accuracy(rows: list[dict[str, Any]]) -> str:
 
 
 def _growth(rows: list[dict[str, Any]]) -> str:
-    text = "## Growth\n\nSeconds to 1e-3 on Gaussian classes as one number grows; the others stay at 4000 rows, 60 features, "
-    text += "10 classes, `C = 1`.\n\n![Seconds as n, d, k and C grow](figures/benchmarks-growth.svg)\n\n"
+    text = "## Growth\n\nSeconds to 1e-3 on Gaussian classes as one number grows; the others stay at 4000 rows, 60 "
+    text += "features, 10 classes, `C = 1`.\n\n![Seconds as n, d, k and C grow](figures/benchmarks-growth.svg)\n\n"
     text += _table(["axis", "value", "skmargin", "LIBLINEAR", "ratio"])
     for ours, theirs in zip(rows[::2], rows[1::2], strict=True):
         a, b = ours["point"][1], theirs["point"][1]
@@ -117,8 +124,8 @@ def _growth(rows: list[dict[str, Any]]) -> str:
 
 
 def _logistic(rows: list[dict[str, Any]]) -> str:
-    text = '## Logistic regression\n\n`M3SVC(loss="log_loss", p=2)` and `LogisticRegression` are the same problem; seconds to a '
-    text += "relative distance from its optimum, with intercept.\n\n"
+    text = '## Logistic regression\n\n`M3SVC(loss="log_loss", p=2)` and `LogisticRegression` are the same problem; '
+    text += "seconds to a relative distance from its optimum, with intercept.\n\n"
     text += "![Distance from the optimum against time](figures/benchmarks-logistic.svg)\n\n"
     text += _table(["set", "solver", "to 1e-03", "to 1e-05"])
     for row in rows:
@@ -127,8 +134,10 @@ def _logistic(rows: list[dict[str, Any]]) -> str:
 
 
 def _kernels(rows: list[dict[str, Any]]) -> str:
-    text = "## Kernels\n\nRBF, `C = 10`, default tolerances. `SVC` solves another problem (one machine for each pair of classes), so "
-    text += "its accuracy stands beside its time.\n\n"
+    text = (
+        "## Kernels\n\nRBF, `C = 10`, default tolerances. `SVC` solves another problem (one machine for each pair of "
+    )
+    text += "classes), so its accuracy stands beside its time.\n\n"
     text += _table(["set", "rows", "machine", "fit", "predict", "accuracy", "support vectors"])
     for row in rows:
         times = [_seconds(row["fit"]), _seconds(row["predict"])]

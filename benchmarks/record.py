@@ -1,6 +1,6 @@
 """Measure what the page of benchmarks shows, and keep it: ``python -m benchmarks.record [--data DIR]``.
 
-Writes one JSON file with every number, the machine and the versions; ``python -m benchmarks.page`` makes the page of it.
+Writes one JSON file with every number, the machine and the versions; ``python -m benchmarks.page`` makes the page.
 All solvers take turns on one core, in processor seconds; each figure is the median of three fits where these are short.
 Objectives are computed here from the class vectors, not taken from a solver.
 """
@@ -38,7 +38,9 @@ STOPS = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 def main() -> None:
     """Run every part and write the file after each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="directory of LIBSVM files (satimage, usps); without it: digits, text")
+    parser.add_argument(
+        "--data", type=Path, help="directory of LIBSVM files (satimage, usps); without it: digits, text"
+    )
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # fits that are stopped early are what is measured
@@ -74,7 +76,9 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{package: version(package) for package in packages}}
 
 
-def ladder(solver: Solver, data: Data, C: float, best: float, stops: tuple[float, ...], goal: float) -> list[list[float]]:
+def ladder(
+    solver: Solver, data: Data, C: float, best: float, stops: tuple[float, ...], goal: float
+) -> list[list[float]]:
     """Stopping threshold, seconds and relative suboptimality, until the goal or the budget is met."""
     solver.prepare(data.X, data.y)
     points, spent = [], 0.0
@@ -158,13 +162,15 @@ def logistic(sets: list[str], directory: Path | None) -> Iterator[dict[str, Any]
         makers: dict[str, Callable[[float], Any]] = {
             "skmargin": ours,
             "LogisticRegression, lbfgs": lambda tol: LogisticRegression(tol=tol, max_iter=10000),
-            "LogisticRegression, newton-cg": lambda tol: LogisticRegression(solver="newton-cg", tol=tol, max_iter=10000),
+            "LogisticRegression, newton-cg": lambda tol: LogisticRegression(
+                solver="newton-cg", tol=tol, max_iter=10000
+            ),
         }
         best = value(ours(1e-9).fit(data.X, data.y))
         for solver, make in makers.items():
             points, spent = [], 0.0
             for tol in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
-                runs = [timed(lambda make=make, tol=tol: make(tol).fit(data.X, data.y), 1) for _ in range(3)]
+                runs = [timed(lambda make=make, tol=tol, data=data: make(tol).fit(data.X, data.y), 1) for _ in range(3)]
                 seconds = statistics.median(run[1] for run in runs)
                 points.append([tol, seconds, max(value(runs[0][0]) / best - 1, 0.0)])
                 spent += seconds
@@ -174,7 +180,7 @@ def logistic(sets: list[str], directory: Path | None) -> Iterator[dict[str, Any]
 
 
 def kernels(sets: list[str], directory: Path | None) -> Iterator[dict[str, Any]]:
-    """Machines with the kernel RBF on at most 2000 rows; SVC solves other problems, so accuracies stand beside times."""
+    """The kernel RBF on at most 2000 rows; SVC solves another problem, so that accuracies stand beside times."""
     for name in sets:
         data = load(name, directory)
         pick = np.random.default_rng(0).permutation(len(data.y))
@@ -185,9 +191,9 @@ def kernels(sets: list[str], directory: Path | None) -> Iterator[dict[str, Any]]
             "CrammerSingerSVC": lambda: CrammerSingerSVC(C=10, kernel="rbf"),
             "SVC": lambda: SVC(C=10),
         }.items():
-            runs = [timed(lambda make=make: make().fit(X, y), 1) for _ in range(3)]
+            runs = [timed(lambda make=make, X=X, y=y: make().fit(X, y), 1) for _ in range(3)]
             model = runs[-1][0]
-            _, predict = timed(lambda model=model: model.predict(X_test), 1)
+            _, predict = timed(lambda model=model, X=X_test: model.predict(X), 1)
             yield {
                 "set": name, "n": len(y), "solver": solver, "fit": statistics.median(run[1] for run in runs),
                 "predict": predict, "accuracy": float(np.mean(model.predict(X_test) == y_test)),

@@ -96,7 +96,6 @@ autosummary_context = {
 }
 
 
-
 def quote_attributes(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Names that end in an underscore would be links in "ndarray of shape (n_features_in_,)"."""
     for i, line in enumerate(lines):

@@ -11,18 +11,22 @@ LADDER = [
     ("Have some rows no label?", "`SemiSupervisedMarginSVC`"),
     (
         "At most about 10,000 rows, and fewer features than rows?",
-        "With the kernel RBF: `LSSVC` or `ULDMClassifier`, whose parameters are tuned almost for free; `CrammerSingerSVC` "
-        "where predictions must be fast, as it keeps fewer rows. `LDMClassifier` was as accurate and took longest.",
+        "With the kernel RBF: `LSSVC` or `ULDMClassifier`, whose parameters are tuned almost for free; "
+        "`CrammerSingerSVC` where predictions must be fast, as it keeps fewer rows. "
+        "`LDMClassifier` was as accurate and took longest.",
     ),
     ("Do you have a two-class machine already?", "`FuzzyPairwiseClassifier` puts it to work on all pairs of classes"),
     ("Is it enough if the right class is among the first k?", "`TopKSVC`"),
-    ("Probabilities, a stream of rows, the last layer of a network?", "`M3SVC`: the log loss, partial_fit, skmargin.torch"),
+    (
+        "Probabilities, a stream of rows, the last layer of a network?",
+        "`M3SVC`: the log loss, partial_fit, skmargin.torch",
+    ),
     ("Many classes of unequal difficulty?", "`LpNormSVC`, p between 1 and 2, tuned together with C"),
     ("Does the spread of the margins matter, not only the smallest ones?", "`ODMClassifier`"),
     (
         "None of these",
-        "`CrammerSingerSVC`. `WestonWatkinsSVC` is the fastest to fit and often as good; `MultiMarginSVC` is the same with "
-        "the margins of all pairs in its penalty.",
+        "`CrammerSingerSVC`. `WestonWatkinsSVC` is the fastest to fit and often as good; `MultiMarginSVC` is the same "
+        "with the margins of all pairs in its penalty.",
     ),
 ]
 QUESTION, GAP, ANSWER = 250, 60, 490  # widths
@@ -44,7 +48,9 @@ def drawing() -> str:
         if place < len(LADDER) - 1:
             x = 5 + QUESTION / 2
             parts.append(f'<text class="note" x="{left - 33}" y="{middle - 7}" text-anchor="middle">yes</text>')
-            parts.append(f'<path class="arrow" d="M{x} {bottom}v16"/><path class="tip" d="M{x} {bottom + 24}l-5 -9h10z"/>')
+            parts.append(
+                f'<path class="arrow" d="M{x} {bottom}v16"/><path class="tip" d="M{x} {bottom + 24}l-5 -9h10z"/>'
+            )
             parts.append(f'<text class="note" x="{x + 9}" y="{bottom + 16}">no</text>')
         y += height + 24
     words = "Questions about the data, one below the other, each with the machine to take where the answer is yes"

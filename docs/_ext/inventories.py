@@ -20,7 +20,7 @@ def mapping(docs: Path) -> dict[str, tuple[str, str]]:
     result = {}
     for name, (address, lines) in found.items():
         path = folder / f"{name}.inv"
-        head = f"# Sphinx inventory version 2\n# Project: {name}\n# Version: \n# The remainder of this file is compressed using zlib.\n"
+        head = f"# Sphinx inventory version 2\n# Project: {name}\n# Version: \n# The rest is compressed using zlib.\n"
         path.write_bytes(head.encode() + zlib.compress(("\n".join(lines) + "\n").encode()))
         result[name] = (address, str(path))
     return result

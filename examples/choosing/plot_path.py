@@ -2,8 +2,8 @@
 The path over C
 ===============
 
-:func:`~skmargin.model_selection.margin_path` fits a machine for many values of one parameter. Each fit starts from the one
-before, so that a path costs less than its fits alone.
+:func:`~skmargin.model_selection.margin_path` fits a machine for many values of one parameter. Each fit starts from the
+one before, so that a path costs less than its fits alone.
 """
 
 import time

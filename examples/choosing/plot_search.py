@@ -2,8 +2,9 @@
 MarginSearchCV against GridSearchCV
 ===================================
 
-:class:`~skmargin.model_selection.MarginSearchCV` has the interface of scikit-learn's ``GridSearchCV`` and finds the same
-scores. It does the work that candidates share once: kernels, factorisations, and the way from one ``C`` to the next.
+:class:`~skmargin.model_selection.MarginSearchCV` has the interface of scikit-learn's ``GridSearchCV`` and finds the
+same scores. It does the work that candidates share once: kernels, factorisations, and the way from one ``C`` to the
+next.
 """
 
 import time

@@ -2,9 +2,9 @@
 Block norms on many classes
 ===========================
 
-:class:`~skmargin.LpNormSVC` couples the lengths of the class vectors by a p-norm. With ``p`` near 1 a few classes get long
-vectors, with a large ``p`` all of them are about equally long; ``p = 2`` is the machine of Crammer and Singer. Here are 60
-classes; twenty of them are close to each other.
+:class:`~skmargin.LpNormSVC` couples the lengths of the class vectors by a p-norm. With ``p`` near 1 a few classes get
+long vectors, with a large ``p`` all of them are about equally long; ``p = 2`` is the machine of Crammer and Singer.
+Here are 60 classes; twenty of them are close to each other.
 """
 
 import matplotlib.pyplot as plt

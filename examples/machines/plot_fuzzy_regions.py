@@ -3,8 +3,8 @@ Fuzzy pairwise regions against votes
 ====================================
 
 With one two-class machine for each pair of classes no class may win all of its duels. scikit-learn's
-``OneVsOneClassifier`` counts votes, and sums of scores where they tie. :class:`~skmargin.FuzzyPairwiseClassifier` takes the
-class whose *worst* duel is best, so that the region without a winner is divided by the machines themselves.
+``OneVsOneClassifier`` counts votes, and sums of scores where they tie. :class:`~skmargin.FuzzyPairwiseClassifier` takes
+the class whose *worst* duel is best, so that the region without a winner is divided by the machines themselves.
 """
 
 from itertools import combinations
@@ -33,7 +33,9 @@ for (j, l), machine in zip(combinations(range(4), 2), votes.estimators_, strict=
     wins[:, j] += duel <= 0
 no_winner = wins.max(axis=1) < 3
 by_votes, by_memberships = votes.predict(plane), fuzzy.predict(plane)
-print(f"no winner on {no_winner.mean():.1%} of the plane; the rules differ on {np.mean(by_votes != by_memberships):.1%}")
+print(
+    f"no winner on {no_winner.mean():.1%} of the plane; the rules differ on {np.mean(by_votes != by_memberships):.1%}"
+)
 
 colors = np.array(["#e8743b", "#3b78c4", "#4aa564", "#b07cc6", "black"])
 figure, panels = plt.subplots(1, 3, figsize=(12, 4), sharey=True, layout="constrained")

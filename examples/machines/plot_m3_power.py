@@ -2,9 +2,9 @@
 How p changes the margins of M3SVC
 ==================================
 
-:class:`~skmargin.M3SVC` adds up the distances of all pairs of class vectors, each to the power ``p``. The margin between
-two classes is two over that distance. The larger ``p``, the more the pair with the smallest margin counts, and the more
-equal all margins become.
+:class:`~skmargin.M3SVC` adds up the distances of all pairs of class vectors, each to the power ``p``. The margin
+between two classes is two over that distance. The larger ``p``, the more the pair with the smallest margin counts, and
+the more equal all margins become.
 """
 
 import matplotlib.pyplot as plt

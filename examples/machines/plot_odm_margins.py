@@ -2,8 +2,8 @@
 Margin distributions: ODM against Crammer-Singer
 ================================================
 
-The machine of Crammer and Singer cares for the smallest margins only. :class:`~skmargin.ODMClassifier` wants all of them
-near one: its distribution of margins is narrower.
+The machine of Crammer and Singer cares for the smallest margins only. :class:`~skmargin.ODMClassifier` wants all of
+them near one: its distribution of margins is narrower.
 """
 
 import matplotlib.pyplot as plt

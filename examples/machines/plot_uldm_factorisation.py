@@ -3,8 +3,8 @@ All strengths of a penalty from one factorisation
 =================================================
 
 The two-class problems of :class:`~skmargin.ULDMClassifier` are linear systems that differ only in a multiple of the
-identity. One factorisation solves them for every strength ``alpha``, and gives the scores of rows that were left out, too:
-no machine is fitted twice.
+identity. One factorisation solves them for every strength ``alpha``, and gives the scores of rows that were left out,
+too: no machine is fitted twice.
 """
 
 import time
@@ -27,8 +27,8 @@ def seconds(alpha: float | np.ndarray) -> tuple[float, ULDMClassifier]:
 
 
 # %%
-# A list of strengths makes the fit a search: ``cv=None`` leaves one row out at a time. By refitting, that would be as many
-# fits as rows times strengths.
+# A list of strengths makes the fit a search: ``cv=None`` leaves one row out at a time. By refitting, that would be as
+# many fits as rows times strengths.
 
 seconds(1e-6)  # the first fit of a session also loads libraries
 one, _ = seconds(1e-6)

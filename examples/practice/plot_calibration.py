@@ -3,17 +3,17 @@ Probabilities from margins
 ==========================
 
 A margin is not a probability. ``CalibratedClassifierCV`` of scikit-learn learns how often rows with a given score are
-right; ``M3SVC(loss="log_loss")`` has probabilities of its own. The reliability curve shows what they are worth: a point on
-the diagonal means that of the rows with 70 % confidence 70 % are right.
+right; ``M3SVC(loss="log_loss")`` has probabilities of its own. The reliability curve shows what they are worth: a point
+on the diagonal means that of the rows with 70 % confidence 70 % are right.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.special import softmax
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
-from scipy.special import softmax
 
 from skmargin import M3SVC, CrammerSingerSVC
 

@@ -2,9 +2,9 @@
 Rare classes
 ============
 
-Where one class is rare, a machine that counts rows may never predict it. ``class_weight="balanced"`` gives every class the
-same total weight; weights are exact here (weight 2 is the same as repeating the row). What it costs is accuracy on the
-common classes, so judge by balanced accuracy or by your own costs.
+Where one class is rare, a machine that counts rows may never predict it. ``class_weight="balanced"`` gives every class
+the same total weight; weights are exact here (weight 2 is the same as repeating the row). What it costs is accuracy on
+the common classes, so judge by balanced accuracy or by your own costs.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,9 @@ choices = {"no weights": None, "half way": {0: 1, 1: 3, 2: 6}, "balanced": "bala
 for shift, (name, class_weight) in zip((-0.27, 0, 0.27), choices.items(), strict=True):
     guess = CrammerSingerSVC(C=0.1, class_weight=class_weight).fit(X_train, y_train).predict(X_test)
     recall = recall_score(y_test, guess, average=None)
-    label = f"{name}: accuracy {accuracy_score(y_test, guess):.3f}, balanced {balanced_accuracy_score(y_test, guess):.3f}"
+    label = (
+        f"{name}: accuracy {accuracy_score(y_test, guess):.3f}, balanced {balanced_accuracy_score(y_test, guess):.3f}"
+    )
     axes.bar(np.arange(3) + shift, recall, 0.27, label=label)
     print(label)
 shares = np.bincount(y_train) / len(y_train)

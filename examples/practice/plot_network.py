@@ -3,8 +3,8 @@ Large margins in a network
 ==========================
 
 :class:`~skmargin.torch.M3Loss` adds the penalty of :class:`~skmargin.M3SVC` to the last layer of any network. Here is a
-small one on the digits, with a fifth of the training labels wrong, which a plain network learns by heart (as figure 6 of
-Nie, Hao and Wang, 2024). On clean labels the penalty did not help in this example. Needs torch.
+small one on the digits, with a fifth of the training labels wrong, which a plain network learns by heart (as figure 6
+of Nie, Hao and Wang, 2024). On clean labels the penalty did not help in this example. Needs torch.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ X, X_test = (torch.tensor(part, dtype=torch.float32) for part in (X, X_test))
 y, y_test = torch.tensor(y), torch.tensor(y_test)
 
 # %%
-# The loss is given the scores, the labels and the last layer; ``n_samples`` makes ``alpha`` mean the same for every size
-# of a batch.
+# The loss is given the scores, the labels and the last layer; ``n_samples`` makes ``alpha`` mean the same for every
+# size of a batch.
 
 
 def train(alpha: float, epochs: int = 100) -> np.ndarray:

@@ -2,9 +2,9 @@
 Reading a report
 ================
 
-:func:`~skmargin.report.write_report` makes one HTML page of fitted models: accuracy, margins, confusions, the hardest rows.
-The command ``skmargin compare digits --report report.html`` does the same without a line of code. Here are its parts, one
-by one.
+:func:`~skmargin.report.write_report` makes one HTML page of fitted models: accuracy, margins, confusions, the hardest
+rows. The command ``skmargin compare digits --report report.html`` does the same without a line of code. Here are its
+parts, one by one.
 """
 
 import tempfile

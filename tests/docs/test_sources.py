@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -14,11 +15,11 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if not {"auto_examples", "_build"} & set(path.parts))
 EXAMPLES = sorted((ROOT / "examples").rglob("plot_*.py"))
 # Where a public name lives: packages with a list of their names, and modules that are one file.
-MODULES = ["skmargin"] + sorted(
-    f"skmargin.{path.parent.name if path.name == '__init__.py' else path.stem}"
-    for path in [*(ROOT / "src/skmargin").glob("*/__init__.py"), *(ROOT / "src/skmargin").glob("[a-z]*.py")]
-    if "__all__" in path.read_text() and not path.parent.name.startswith("_") and path.parent.name != "cli"
+HOMES = [*(ROOT / "src/skmargin").glob("[a-z]*/__init__.py"), *(ROOT / "src/skmargin").glob("[a-z]*.py")]
+MODULES = sorted(
+    f"skmargin.{p.parent.name if p.stem == '__init__' else p.stem}" for p in HOMES if "__all__" in p.read_text()
 )
+MODULES = ["skmargin", *(module for module in MODULES if module != "skmargin.cli")]
 
 
 def entries():
@@ -95,3 +96,18 @@ def test_examples_use_public_names_and_their_own_data(path):
 def test_versions_agree():
     assert f"version: {skmargin.__version__}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"version = {{{skmargin.__version__}}}" in (ROOT / "docs/cite.md").read_text()
+
+
+def test_badges_are_true():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    sklearn = next(line for line in project["dependencies"] if line.startswith("scikit-learn"))
+    truth = {"license": project["license"], "python": project["requires-python"].removeprefix(">=") + "+"}
+    truth["scikit-learn"] = sklearn.partition(">=")[2] + "+"
+    for name, value in truth.items():
+        assert f'aria-label="{name}: {value}"' in (ROOT / f"docs/figures/badge-{name}.svg").read_text()
+        assert f"{name}: {value}" in (ROOT / "README.md").read_text()
+
+
+def test_readme_leads_to_pages_that_exist():
+    for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text()):
+        assert (ROOT / link).exists(), link
