@@ -53,7 +53,7 @@ html_math_renderer = "mathml"  # drawn by the browser: no script, no network
 # -- reference -------------------------------------------------------------------------------------------------------
 autosummary_generate = True
 autosummary_generate_overwrite = True
-autodoc_mock_imports = [name for name in ("torch",) if not find_spec(name)]  # the docs do not ask for large packages
+autodoc_mock_imports = [name for name in ("torch", "onnx", "skl2onnx") if not find_spec(name)]  # the docs do not ask for large packages
 autodoc_typehints = "none"  # numpydoc says the types
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
@@ -113,8 +113,22 @@ def trim_code(app: Any, doctree: nodes.document) -> None:
             block[:] = [nodes.Text(text.rstrip())]
 
 
+# Files of the first folder that are pages here, and what links in them to each other and to docs/ become.
+ROOT_PAGES = {"contributing": "CONTRIBUTING.md", "changes": "CHANGELOG.md"}
+LINKS = {"docs/": "", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "README.md": "index.md"}
+
+
+def read_root_page(app: Any, page: str, source: list[str]) -> None:
+    """The text of a file of the first folder in place of the page that stands for it."""
+    if page in ROOT_PAGES:
+        source[0] = (HERE.parent / ROOT_PAGES[page]).read_text(encoding="utf-8")
+        for there, here in LINKS.items():
+            source[0] = source[0].replace(f"]({there}", f"]({here}")
+
+
 def setup(app: Any) -> None:
     """Docstrings are changed before numpydoc reads them."""
+    app.connect("source-read", read_root_page)
     app.connect("doctree-read", trim_code)
     app.connect("autodoc-process-docstring", quote_attributes, priority=100)
 

@@ -20,7 +20,8 @@ from sklearn.pipeline import make_pipeline
 from skmargin import WestonWatkinsSVC
 from skmargin.model_selection import MarginSearchCV
 
-PACKAGES = ["cluster", "decomposition", "ensemble", "linear_model", "metrics", "model_selection", "svm"]
+PACKAGES = ["cluster", "decomposition", "ensemble", "linear_model", "metrics", "model_selection", "preprocessing"]
+PACKAGES.append("svm")
 texts, labels = [], []
 for package in PACKAGES:
     module = importlib.import_module(f"sklearn.{package}")
