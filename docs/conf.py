@@ -53,7 +53,8 @@ html_math_renderer = "mathml"  # drawn by the browser: no script, no network
 # -- reference -------------------------------------------------------------------------------------------------------
 autosummary_generate = True
 autosummary_generate_overwrite = True
-autodoc_mock_imports = [name for name in ("torch", "onnx", "skl2onnx") if not find_spec(name)]  # the docs do not ask for large packages
+# Large packages that the docs do not ask for; their examples are shown without a picture where they are missing.
+autodoc_mock_imports = [name for name in ("torch", "onnx", "skl2onnx") if not find_spec(name)]
 autodoc_typehints = "none"  # numpydoc says the types
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
