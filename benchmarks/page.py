@@ -102,9 +102,9 @@ def _accuracy(rows: list[dict[str, Any]]) -> str:
         for target in TARGETS:
             times = [reached(here[solver], target) for solver in ("skmargin", "liblinear", "LinearSVC")]
             ratio = f"{times[1] / times[0]:.1f}" if math.isfinite(times[1]) else "-"
-            text += _line([name, size, f"{target:.0e}", *map(_seconds, times), ratio])
+            text += _line([name, size, _share(target), *map(_seconds, times), ratio])
     text += "\nThe same for the machine of Weston and Watkins, which has no rival here (see [Walrus](#walrus)):\n\n"
-    text += _table(["set", *(f"to {target:.0e}" for target in TARGETS)])
+    text += _table(["set", *(f"to {_share(target)}" for target in TARGETS)])
     for row in rows:
         if row["loss"] == "ww":
             text += _line([row["set"], *(_seconds(reached(row, target)) for target in TARGETS)])
@@ -112,7 +112,7 @@ def _accuracy(rows: list[dict[str, Any]]) -> str:
 
 
 def _growth(rows: list[dict[str, Any]]) -> str:
-    text = "## Growth\n\nSeconds to 1e-3 on Gaussian classes as one number grows; the others stay at 4000 rows, 60 "
+    text = "## Growth\n\nSeconds to 0.1 % on Gaussian classes as one number grows; the others stay at 4000 rows, 60 "
     text += "features, 10 classes, `C = 1`.\n\n![Seconds as n, d, k and C grow](figures/benchmarks-growth.svg)\n\n"
     text += _table(["axis", "value", "skmargin", "LIBLINEAR", "ratio"])
     for ours, theirs in zip(rows[::2], rows[1::2], strict=True):
@@ -127,7 +127,7 @@ def _logistic(rows: list[dict[str, Any]]) -> str:
     text = '## Logistic regression\n\n`M3SVC(loss="log_loss", p=2)` and `LogisticRegression` are the same problem; '
     text += "seconds to a relative distance from its optimum, with intercept.\n\n"
     text += "![Distance from the optimum against time](figures/benchmarks-logistic.svg)\n\n"
-    text += _table(["set", "solver", "to 1e-03", "to 1e-05"])
+    text += _table(["set", "solver", "to 0.1 %", "to 0.001 %"])
     for row in rows:
         text += _line([row["set"], row["solver"], *(_seconds(reached(row, target)) for target in (1e-3, 1e-5))])
     return text
@@ -151,6 +151,10 @@ def _table(heads: list[str]) -> str:
 
 def _line(cells: list[Any]) -> str:
     return f"| {' | '.join(map(str, cells))} |\n"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:g} %"
 
 
 def _seconds(value: float) -> str:

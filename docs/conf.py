@@ -35,6 +35,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "decision",
+    "links",
     "mathml",
 ]
 exclude_patterns = ["_build", "_ext", "auto_examples/**/*.ipynb", "auto_examples/**/*.py", "auto_examples/**/*.md5"]

@@ -14,7 +14,7 @@ def mapping(docs: Path) -> dict[str, tuple[str, str]]:
             name, _, address = line.strip("[]").partition(" ")
             found[name] = (address, [])
         elif line and not line.startswith("#"):
-            found[name][1].append(line)
+            found[name][1].append(line.replace("$", line.split()[0]))
     folder = docs / "_build" / "inventories"
     folder.mkdir(parents=True, exist_ok=True)
     result = {}

@@ -45,6 +45,7 @@ def test_inner_links_lead_somewhere(parsed):
         for link in page.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
+                assert "$" not in link, f"{path.relative_to(SITE)}: {link}"  # a name that was not filled in
                 continue
             target = path if not parts.path else (path.parent / unquote(parts.path)).resolve()
             if not target.exists():
