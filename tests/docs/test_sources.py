@@ -1,6 +1,7 @@
 """The sources of the site: every public name has an entry, every block of Python is a doctest, nothing is forgotten."""
 
 import ast
+import inspect
 import re
 import tomllib
 from importlib import import_module
@@ -112,3 +113,10 @@ def test_badges_are_true():
 def test_readme_leads_to_pages_that_exist():
     for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text()):
         assert (ROOT / link).exists(), link
+
+
+@pytest.mark.parametrize("name", skmargin.__all__)
+def test_machine_has_example_paper_and_gallery_entry(name):
+    text = inspect.getdoc(getattr(skmargin, name))
+    assert "Examples\n----" in text and "References\n----" in text
+    assert any(re.search(rf"\b{name}\(", path.read_text()) for path in EXAMPLES)
