@@ -42,7 +42,8 @@ exclude_patterns = ["_build", "_ext", "auto_examples/**/*.ipynb", "auto_examples
 templates_path = ["_templates"]
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
-suppress_warnings = ["config.cache"]  # the gallery's settings hold a class
+# The gallery's settings hold a class; patterns of the guide name pages that need not be there.
+suppress_warnings = ["config.cache", "toc.empty_glob"]
 
 # -- text ------------------------------------------------------------------------------------------------------------
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -117,15 +118,19 @@ def trim_code(app: Any, doctree: nodes.document) -> None:
 
 # Files of the first folder that are pages here, and what links in them to each other and to docs/ become.
 ROOT_PAGES = {"contributing": "CONTRIBUTING.md", "changes": "CHANGELOG.md"}
-LINKS = {"docs/": "", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "README.md": "index.md"}
+LINKS = {"docs/": "", "benchmarks/README.md": "benchmarks.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "README.md": "index.md"}
 
 
 def read_root_page(app: Any, page: str, source: list[str]) -> None:
-    """The text of a file of the first folder in place of the page that stands for it."""
+    """The text of a file of the first folder in place of the page that stands for it; links to such files."""
     if page in ROOT_PAGES:
         source[0] = (HERE.parent / ROOT_PAGES[page]).read_text(encoding="utf-8")
+    above = "" if page in ROOT_PAGES else "../"
+    if "/" not in page:
         for there, here in LINKS.items():
-            source[0] = source[0].replace(f"]({there}", f"]({here}")
+            source[0] = source[0].replace(f"]({above}{there}", f"]({here}")
+        if above:  # other files are not part of the site: they are named
+            source[0] = re.sub(r"\[`?([^]`]+)`?\]\(\.\./([^)]+)\)", r"\1 (`\2`)", source[0])
 
 
 def setup(app: Any) -> None:
@@ -143,7 +148,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
     "filename_pattern": rf"plot_(?!.*({missing}))" if missing else "plot_",
-    "subsection_order": ExplicitOrder(["../examples/machines", "../examples/choosing", "../examples/practice"]),
+    "subsection_order": ExplicitOrder(["../examples/machines", "../examples/choosing", "../examples/practice", "*"]),
     "within_subsection_order": FileNameSortKey,
     "backreferences_dir": "api/backreferences",
     "doc_module": ("skmargin",),
