@@ -42,8 +42,7 @@ exclude_patterns = ["_build", "_ext", "auto_examples/**/*.ipynb", "auto_examples
 templates_path = ["_templates"]
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
-# The gallery's settings hold a class; patterns of the guide name pages that need not be there.
-suppress_warnings = ["config.cache", "toc.empty_glob"]
+suppress_warnings = ["config.cache"]  # the gallery's settings hold a class
 
 # -- text ------------------------------------------------------------------------------------------------------------
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -118,7 +117,13 @@ def trim_code(app: Any, doctree: nodes.document) -> None:
 
 # Files of the first folder that are pages here, and what links in them to each other and to docs/ become.
 ROOT_PAGES = {"contributing": "CONTRIBUTING.md", "changes": "CHANGELOG.md"}
-LINKS = {"docs/": "", "benchmarks/README.md": "benchmarks.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "README.md": "index.md"}
+LINKS = {
+    "docs/": "",
+    "benchmarks/README.md": "benchmarks.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changes.md",
+    "README.md": "index.md",
+}
 
 
 def read_root_page(app: Any, page: str, source: list[str]) -> None:
@@ -133,9 +138,26 @@ def read_root_page(app: Any, page: str, source: list[str]) -> None:
             source[0] = re.sub(r"\[`?([^]`]+)`?\]\(\.\./([^)]+)\)", r"\1 (`\2`)", source[0])
 
 
+# Pages of the guide that are listed where they exist, after the page that they follow.
+GUIDE = {
+    "recipes/research": ["scaling", "scaling-out", "many_classes"],
+    "model_files": ["onnx", "serving"],
+    "mathematics": ["guarantees"],
+}
+
+
+def list_more_pages(app: Any, page: str, source: list[str]) -> None:
+    """Complete the lists of the guide."""
+    if page == "guide":
+        for before, more in GUIDE.items():
+            there = [before, *(name for name in more if (HERE / f"{name}.md").exists())]
+            source[0] = source[0].replace(f"\n{before}\n", "\n" + "\n".join(there) + "\n")
+
+
 def setup(app: Any) -> None:
     """Docstrings are changed before numpydoc reads them."""
     app.connect("source-read", read_root_page)
+    app.connect("source-read", list_more_pages)
     app.connect("doctree-read", trim_code)
     app.connect("autodoc-process-docstring", quote_attributes, priority=100)
 
