@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 import inventories  # noqa: E402
-from docutils import nodes  # noqa: E402
 from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey  # noqa: E402
 
 import skmargin  # noqa: E402
@@ -37,6 +34,7 @@ extensions = [
     "decision",
     "links",
     "mathml",
+    "pages",
 ]
 exclude_patterns = ["_build", "_ext", "auto_examples/**/*.ipynb", "auto_examples/**/*.py", "auto_examples/**/*.md5"]
 templates_path = ["_templates"]
@@ -96,71 +94,6 @@ autosummary_context = {
         *("add_note", "with_traceback"),  # those of an exception
     ],
 }
-
-
-def quote_attributes(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Names that end in an underscore would be links in "ndarray of shape (n_features_in_,)"."""
-    for i, line in enumerate(lines):
-        if " : " in line and "shape (" in line:
-            head, _, kind = line.partition(" : ")
-            lines[i] = f"{head} : " + re.sub(r"\b([a-z]\w*_)(?!\w)", r"`\1`", kind)
-
-
-def trim_code(app: Any, doctree: nodes.document) -> None:
-    """A doctest ends with an empty line before the end of its block; it is not shown."""
-    for block in doctree.findall(nodes.literal_block):
-        text = block.astext()
-        if text.endswith("\n"):
-            block.rawsource = text.rstrip()
-            block[:] = [nodes.Text(text.rstrip())]
-
-
-# Files of the first folder that are pages here, and what links in them to each other and to docs/ become.
-ROOT_PAGES = {"contributing": "CONTRIBUTING.md", "changes": "CHANGELOG.md"}
-LINKS = {
-    "docs/": "",
-    "benchmarks/README.md": "benchmarks.md",
-    "CONTRIBUTING.md": "contributing.md",
-    "CHANGELOG.md": "changes.md",
-    "README.md": "index.md",
-}
-
-
-def read_root_page(app: Any, page: str, source: list[str]) -> None:
-    """The text of a file of the first folder in place of the page that stands for it; links to such files."""
-    if page in ROOT_PAGES:
-        source[0] = (HERE.parent / ROOT_PAGES[page]).read_text(encoding="utf-8")
-    above = "" if page in ROOT_PAGES else "../"
-    if "/" not in page:
-        for there, here in LINKS.items():
-            source[0] = source[0].replace(f"]({above}{there}", f"]({here}")
-        if above:  # other files are not part of the site: they are named
-            source[0] = re.sub(r"\[`?([^]`]+)`?\]\(\.\./([^)]+)\)", r"\1 (`\2`)", source[0])
-
-
-# Pages of the guide that are listed where they exist, after the page that they follow.
-GUIDE = {
-    "recipes/research": ["scaling", "scaling-out", "many_classes"],
-    "model_files": ["onnx", "serving"],
-    "mathematics": ["guarantees"],
-}
-
-
-def list_more_pages(app: Any, page: str, source: list[str]) -> None:
-    """Complete the lists of the guide."""
-    if page == "guide":
-        for before, more in GUIDE.items():
-            there = [before, *(name for name in more if (HERE / f"{name}.md").exists())]
-            source[0] = source[0].replace(f"\n{before}\n", "\n" + "\n".join(there) + "\n")
-
-
-def setup(app: Any) -> None:
-    """Docstrings are changed before numpydoc reads them."""
-    app.connect("source-read", read_root_page)
-    app.connect("source-read", list_more_pages)
-    app.connect("doctree-read", trim_code)
-    app.connect("autodoc-process-docstring", quote_attributes, priority=100)
-
 
 # -- gallery ---------------------------------------------------------------------------------------------------------
 # An example whose package is missing is shown without its picture; .ci/run has them all.
