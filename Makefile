@@ -91,8 +91,8 @@ build/%/stamp: $(STAMPS)/test $(CORE) $(shell find src -name '*.py')
 	@touch $@
 
 clean: ## remove .venv and everything that was built
-	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/api/generated docs/api/backreferences docs/sg_execution_times.rst \
-	  .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/api/generated docs/api/backreferences \
+	  docs/api/[!i]*.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # The core is compiled again only when its sources change: without build isolation cmake keeps its cache.

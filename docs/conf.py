@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 import inventories  # noqa: E402
+import reference  # noqa: E402
 from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey  # noqa: E402
 
 import skmargin  # noqa: E402
@@ -50,6 +51,7 @@ copybutton_prompt_is_regexp = True
 html_math_renderer = "mathml"  # drawn by the browser: no script, no network
 
 # -- reference -------------------------------------------------------------------------------------------------------
+reference.write(HERE / "api")
 autosummary_generate = True
 autosummary_generate_overwrite = True
 # Large packages that the docs do not ask for; their examples are shown without a picture where they are missing.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from reference import public_names
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
@@ -16,13 +17,9 @@ DOCS = Path(__file__).parents[1]
 def targets() -> dict[str, str]:
     """Full name of every entry, by its last part; what two modules have in common is left alone."""
     found: dict[str, set[str]] = {}
-    for path in (DOCS / "api").glob("[!i]*.rst"):
-        module = ""
-        for line in path.read_text().splitlines():
-            if line.startswith(".. currentmodule::"):
-                module = line.split()[-1]
-            elif re.fullmatch(r"   [A-Za-z]\w*", line):
-                found.setdefault(line.strip(), set()).add(f"{module}.{line.strip()}")
+    for module, names in public_names().items():
+        for name in names:
+            found.setdefault(name, set()).add(f"{module}.{name}")
     for name in re.findall(r"^(\S+) py:", (DOCS / "inventories.txt").read_text(), re.M):
         found.setdefault(name.rpartition(".")[2], set()).add(name)
     # Plain words are names of functions, too: only what looks like a name in code is linked.
