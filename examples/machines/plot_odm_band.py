@@ -39,7 +39,7 @@ for place, score in enumerate(scores):
 left.set_ylim(0, 1.12 * max(counts))
 for mu in (0.0, 0.1, 0.5, 1.0):
     machine = ODMClassifier(mu=mu).fit(X_train, y_train)
-    right.hist(margins(machine, X_train, y_train), np.linspace(-0.5, 5, 90), histtype="step", label=f"mu = {mu:g}")
+    right.hist(margins(machine, X_train, y_train), np.linspace(-0.5, 3, 71), histtype="step", label=f"mu = {mu:g}")
 right.axvspan(0.8, 1.2, color="grey", alpha=0.25, label="free band")
 right.set(xlabel="margin of a training row", ylabel="rows", title="theta = 0.2")
 right.legend()
