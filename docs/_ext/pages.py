@@ -44,6 +44,9 @@ def read_root_page(app: Sphinx, page: str, source: list[str]) -> None:
     """The text of a file of the first folder in place of the page that stands for it; links to such files."""
     if page in ROOT_PAGES:
         source[0] = (DOCS.parent / ROOT_PAGES[page]).read_text(encoding="utf-8")
+    # In the repository a link to an example opens the script, on the site its page.
+    source[0] = re.sub(r"\]\(\.\./((?:\.\./)*)examples/([\w/]+)\.py\)", r"](\1auto_examples/\2.rst)", source[0])
+    source[0] = source[0].replace("](../examples/README.rst)", "](auto_examples/index.rst)")
     above = "" if page in ROOT_PAGES else "../"
     if "/" not in page:
         for there, here in LINKS.items():

@@ -117,9 +117,11 @@ def test_badges_are_true():
         assert f"{name}: {value}" in (ROOT / "README.md").read_text()
 
 
-def test_readme_leads_to_pages_that_exist():
-    for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text()):
-        assert (ROOT / link).exists(), link
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: path.name)
+def test_links_also_work_in_the_repository(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
+    assert not [link for link in links if "://" not in link and not (page.parent / link).exists()]
 
 
 @pytest.mark.parametrize("name", skmargin.__all__)
