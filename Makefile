@@ -10,7 +10,7 @@ STAMPS := $(VENV)/stamps
 BUILD_LOG := $(STAMPS)/build.log
 CPP := $(wildcard $(addprefix src/skmargin/_core/,*.hpp */*.hpp */*.cpp))
 CORE := CMakeLists.txt $(CPP)
-PY_SOURCES := src tests benchmarks examples conftest.py
+PY_SOURCES := src tests benchmarks examples docs/conf.py docs/_ext conftest.py
 # One BLAS thread in every process: the test workers already share the cores, and times stay comparable.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
 # The tests that enter the compiled core (make sanitize); make them all with SANITIZE_TESTS=tests.
@@ -32,8 +32,9 @@ EXTRAS_test := test
 EXTRAS_demo := cli
 EXTRAS_bench := bench,test
 EXTRAS_lint := dev
+EXTRAS_docs := docs
 
-.PHONY: help test perf coverage demo bench lint format stub sanitize clean
+.PHONY: help test perf coverage demo bench docs lint format stub sanitize clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -49,6 +50,11 @@ demo: $(STAMPS)/demo ## compare the machines with scikit-learn's on digits, and 
 
 bench: $(STAMPS)/bench ## time to accuracy against LIBLINEAR and scikit-learn (ARGS="--sets digits --C 1")
 	$(ONE_THREAD) $(PY) -m benchmarks.run $(ARGS)
+
+# The examples of the gallery run here; pages that did not change are kept.  Then the site is tried in a browser.
+docs: $(STAMPS)/docs ## build the site in build/docs (open build/docs/index.html); needs no network
+	$(ONE_THREAD) $(PY) -m sphinx --fail-on-warning --keep-going --quiet --fresh-env -j auto -d build/doctrees docs build/docs
+	SKMARGIN_SITE=build/docs $(PY) -m pytest -q tests/docs $(ARGS)
 
 lint: $(STAMPS)/lint ## check style and types
 	$(PY) -m ruff check $(PY_SOURCES)
@@ -90,7 +96,8 @@ build/%/stamp: $(STAMPS)/test $(CORE) $(shell find src -name '*.py')
 	@touch $@
 
 clean: ## remove .venv and everything that was built
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/api/generated docs/api/backreferences \
+	  docs/api/[!i]*.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # The core is compiled again only when its sources change: without build isolation cmake keeps its cache.

@@ -80,6 +80,15 @@ class Browser:
             assert time.monotonic() < limit, "the page was not loaded"
             time.sleep(0.05)
 
+    def wait(self, expression, seconds=20):
+        """Whether an expression becomes true in the page, also after it has loaded another one."""
+        limit = time.monotonic() + seconds
+        while time.monotonic() < limit:
+            if self.run(expression):
+                return True
+            time.sleep(0.05)
+        return False
+
     def run(self, expression):
         """Value of an expression in the page."""
         result = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
