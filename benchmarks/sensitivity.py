@@ -1,4 +1,4 @@
-"""What each constant that steers speed costs when it is halved or doubled (skmargin.solvers.tuning).
+"""What each constant that steers speed costs when it is halved or doubled (solvers/tuning.py, _core/tuning.hpp).
 
     python -m benchmarks.sensitivity --data DIRECTORY [--groups linear kernel] [--repeats 5] [--output table.json]
 
@@ -18,7 +18,10 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +32,8 @@ import skmargin as sm
 from benchmarks.data import load
 from skmargin.solvers.tuning import DEFAULT, Tuning
 
+core = import_module("skmargin._core._ext")
+Constants = Callable[[], AbstractContextManager[Tuning]]  # those of the core are in force inside
 SAME = 0.12  # relative difference of two CPU times that one run cannot tell from none
 LEAST = 0.01  # seconds of CPU time a measurement: short fits are repeated within it
 
@@ -41,15 +46,16 @@ class Case(NamedTuple):
     X: Any
     y: np.ndarray
 
-    def run(self, tuning: Tuning, times: int = 1) -> tuple[float, str]:
+    def run(self, constants: Constants, times: int = 1) -> tuple[float, str]:
         """CPU seconds of a fit (and a prediction), and a digest of the result."""
-        start = time.process_time()
-        for _ in range(times):
-            model = self.make()
-            model._tuning = tuning
-            model.fit(self.X, self.y)
-            labels = model.predict(self.X)
-        seconds = (time.process_time() - start) / times
+        with constants() as tuning:
+            start = time.process_time()
+            for _ in range(times):
+                model = self.make()
+                model._tuning = tuning
+                model.fit(self.X, self.y)
+                labels = model.predict(self.X)
+            seconds = (time.process_time() - start) / times
         digest = hashlib.sha256(np.ascontiguousarray(labels).tobytes())
         for name in ("coef_", "dual_coef_", "intercept_", "n_iter_"):
             digest.update(np.ascontiguousarray(getattr(model, name, 0)).tobytes())
@@ -164,19 +170,85 @@ class Cost(NamedTuple):
     where: str
 
 
-def changed(group: str, name: str, factor: float) -> Tuning:
-    """The constants with one of them multiplied; whole numbers stay whole."""
-    value = getattr(getattr(DEFAULT, group), name)
-    other = type(value)(max(1, round(value * factor))) if isinstance(value, int) else value * factor
-    return DEFAULT.changed(**{group: {name: other}})
+class CoreGroup(NamedTuple):
+    """A structure of the core: its class, the functions that take it, their argument, and the part of it."""
+
+    structure: str
+    functions: tuple[str, ...]
+    argument: str = "tuning"
+    part: str | None = None
+    problems: str = "linear"
 
 
-def ratio(case: Case, usual: tuple[float, str], tuning: Tuning, times: int, repeats: int) -> float:
+ASCENT = "block_ascent", "block_norm_ascent"
+CORE = {
+    "core.block_ascent": CoreGroup("BlockAscentTuning", ASCENT),
+    "core.face": CoreGroup("BlockAscentTuning", ASCENT, part="face"),
+    "core.proximal": CoreGroup("BlockAscentTuning", ASCENT, part="proximal"),
+    "core.circulation": CoreGroup("BlockAscentTuning", ASCENT, part="circulation"),
+    "core.proximal_weight": CoreGroup("ProximalWeightTuning", ASCENT, "weight"),
+    "core.kernel_ascent": CoreGroup("KernelAscentTuning", ("kernel_ascent",), problems="kernel"),
+    "core.newton": CoreGroup("NewtonTuning", ("newton",), problems="odm"),
+    "core.box": CoreGroup("BoxTuning", ("box_ascent",), problems="two_class"),
+    "core.ridge": CoreGroup("RidgeTuning", ("ridge_symmetric", "ridge_bidiagonal"), problems="two_class"),
+}
+
+
+def names(group: str) -> list[str]:
+    """The constants of a group."""
+    if group not in CORE:
+        return [one.name for one in fields(getattr(DEFAULT, group))]
+    whole = getattr(core, CORE[group].structure)()
+    part = whole if CORE[group].part is None else getattr(whole, CORE[group].part)
+    return [name for name in dir(part) if isinstance(getattr(part, name), (bool, int, float)) and name[0] != "_"]
+
+
+def multiplied(value: Any, factor: float) -> Any:
+    """Whole numbers stay whole, and at least one."""
+    return max(1, round(value * factor)) if isinstance(value, int) else value * factor
+
+
+@contextmanager
+def usual_constants() -> Iterator[Tuning]:
+    """The constants as they are."""
+    yield DEFAULT
+
+
+def changed(group: str, name: str, factor: float) -> Constants:
+    """The constants with one of them multiplied."""
+
+    @contextmanager
+    def of_python() -> Iterator[Tuning]:
+        yield DEFAULT.changed(**{group: {name: multiplied(getattr(getattr(DEFAULT, group), name), factor)}})
+
+    @contextmanager
+    def of_core() -> Iterator[Tuning]:
+        found = CORE[group]
+        whole = getattr(core, found.structure)()
+        part = whole if found.part is None else getattr(whole, found.part)
+        setattr(part, name, multiplied(getattr(part, name), factor))
+        if found.part is not None:
+            setattr(whole, found.part, part)
+        before = {function: getattr(core, function) for function in found.functions}
+        try:
+            for function, call in before.items():
+                setattr(core, function, partial(call, **{found.argument: whole}))
+            yield DEFAULT
+        finally:
+            for function, call in before.items():
+                setattr(core, function, call)
+
+    return of_core if group in CORE else of_python
+
+
+def ratio(case: Case, usual: tuple[float, str], constants: Constants, times: int, repeats: int) -> float:
     """CPU time with these constants beside the usual time."""
-    seconds, digest = case.run(tuning, times)
-    if digest == usual[1] and abs(seconds / usual[0] - 1) < SAME:
+    seconds, digest = case.run(constants, times)
+    if digest == usual[1] and (repeats == 0 or abs(seconds / usual[0] - 1) < SAME):
         return 1.0
-    pairs = [(case.run(DEFAULT, times)[0], case.run(tuning, times)[0]) for _ in range(repeats)]
+    if repeats == 0:
+        return seconds / usual[0]
+    pairs = [(case.run(usual_constants, times)[0], case.run(constants, times)[0]) for _ in range(repeats)]
     before, after = np.median(pairs, axis=0)
     return float(after / before)
 
@@ -184,28 +256,28 @@ def ratio(case: Case, usual: tuple[float, str], tuning: Tuning, times: int, repe
 def costs(group: str, data: dict[str, Any], repeats: int) -> Iterator[tuple[str, dict[str, Cost]]]:
     """For each constant of a group what halving and doubling it costs."""
     some = []
-    for case in cases(group, data):
-        seconds, _ = case.run(DEFAULT)
-        times = max(1, round(LEAST / max(seconds, 1e-4)))
-        runs = [case.run(DEFAULT, times) for _ in range(3)]
+    for case in cases(CORE[group].problems if group in CORE else group, data):
+        seconds, _ = case.run(usual_constants)
+        times = max(1, round(LEAST / max(seconds, 1e-4))) if repeats else 1
+        runs = [case.run(usual_constants, times) for _ in range(3 if repeats else 1)]
         some.append((case, times, (float(np.median([run[0] for run in runs])), runs[0][1])))
-    for constant in fields(getattr(DEFAULT, group)):
+    for constant in names(group):
         found = {}
         for label, factor in (("halved", 0.5), ("doubled", 2.0)):
-            tuning = changed(group, constant.name, factor)
-            ratios = {case.name: ratio(case, usual, tuning, times, repeats) for case, times, usual in some}
+            constants = changed(group, constant, factor)
+            ratios = {case.name: ratio(case, usual, constants, times, repeats) for case, times, usual in some}
             worst = max(ratios, key=lambda name: ratios[name])
             mean = float(np.exp(np.mean(np.log(list(ratios.values())))))
             found[label] = Cost(mean, ratios[worst], worst)
-        yield constant.name, found
+        yield constant, found
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="directory of LIBSVM files")
-    parser.add_argument("--groups", nargs="+", default=[one.name for one in fields(Tuning)])
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--groups", nargs="+", default=[*(one.name for one in fields(Tuning)), *CORE])
+    parser.add_argument("--repeats", type=int, default=5, help="0: one run each, and none that gave the same result")
     parser.add_argument("--output", type=Path, help="JSON file for the table")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
