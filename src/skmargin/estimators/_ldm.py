@@ -206,13 +206,8 @@ class LDMClassifier(PairwiseMachines):
             checked(name, getattr(self, name), most=WITH_SQUARE)
         prepared = self._prepare(X, y, sample_weight, "kernel")
         seed = seed_of(self.random_state)
-        warm = getattr(self, "_warm_state", None) if self.warm_start else None
-        self.__dict__.pop("_warm_state", None)
-        y, shapes = prepared.problem.y, tuple(subproblem.Y.shape[1] for subproblem in prepared.subproblems)
-        starts: States | None = None
-        if warm is not None and warm.setting == shapes:
-            starts = warm.start(tuple, y)
-        starts = tuple((None,) * n for n in shapes) if starts is None else starts
+        shapes = tuple(subproblem.Y.shape[1] for subproblem in prepared.subproblems)
+        starts = self._starts(prepared.problem.y, shapes)
 
         def work(task: tuple[Subproblem, tuple[LDMState | None, ...]]) -> Fitted:
             if self.loss == "hinge":
@@ -223,7 +218,20 @@ class LDMClassifier(PairwiseMachines):
         items = list(zip(prepared.subproblems, starts, strict=True))
         fitted = self._of_all_subproblems(work, items, most_rows(prepared.subproblems))
         if self.warm_start and self.loss == "hinge":
-            self._warm_state = WarmStart(tuple(one.states for one in fitted), y, prepared.problem.weight, shapes)
+            problem, states = prepared.problem, tuple(one.states for one in fitted)
+            self._warm_state = WarmStart(states, problem.y, problem.weight, shapes)
+        self._publish_fitted(prepared, fitted)
+        return self
+
+    def _starts(self, y: np.ndarray, shapes: tuple[int, ...]) -> States:
+        """Where the machines of all problems start: at the last fit, if it fits, or (None) at zero."""
+        warm = getattr(self, "_warm_state", None) if self.warm_start else None
+        self.__dict__.pop("_warm_state", None)
+        starts = warm.start(tuple, y) if warm is not None and warm.setting == shapes else None
+        return tuple((None,) * n for n in shapes) if starts is None else starts
+
+    def _publish_fitted(self, prepared: Prepared, fitted: list[Fitted]) -> None:
+        """Set the fitted attributes; warn where the tolerance was missed."""
         self.objective_ = float(sum(one.objective for one in fitted))
         gap = max(one.gap for one in fitted)
         if not np.isfinite([one.objective + one.gap for one in fitted]).all():
@@ -240,7 +248,6 @@ class LDMClassifier(PairwiseMachines):
             self._warn_not_converged(gap, "relative gradient")
         if self.loss != "hinge":
             self._warn_of_cancelling(prepared, [one.coef for one in fitted])
-        return self
 
     def _problem(self, prepared: Prepared, subproblem: Subproblem, y: np.ndarray) -> LDMProblem:
         weight = prepared.problem.weight[subproblem.rows]

@@ -154,16 +154,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
         candidates = list(ParameterGrid(self._grid(X)))
         if not splits or not candidates:
             raise ValueError("There is nothing to fit: the grid or the list of splits is empty.")
-        of_all = MadeOnce()
-        fit_params, score_params = routed.estimator.fit, routed.scorer.score
-        shared = self._shared_rows(X, splits, candidates, scorers)
-        if shared is None:
-            folds = [Fold(self.estimator, X, y, split, fit_params, score_params, of_all) for split in splits]
-        else:
-            folds = [
-                Fold(self.estimator, X, y, split, fit_params, score_params, of_all, part, shared.shared)
-                for split, part in zip(shared.splits, shared.parts, strict=True)
-            ]
+        folds = self._folds(X, y, splits, self._shared_rows(X, splits, candidates, scorers), routed)
         evaluation = Evaluation(self, candidates, folds, scorers, self._contexts(root, len(candidates)))
         if self.verbose:
             print_line(f"{type(self).__name__}: {len(folds)} folds for each of {len(candidates)} candidates")
@@ -173,17 +164,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
         except KeyboardInterrupt:
             self.cv_results_ = self._results(evaluation, interrupted=True)
             raise
-        results = self._results(evaluation, interrupted=False)
-
-        self.multimetric_ = isinstance(evaluation.example(), dict)
-        refit_metric = self._judge(evaluation, refit_metric)
-        if self.refit or not self.multimetric_:
-            self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
-            if not callable(self.refit):
-                self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
-            self.best_params_ = results["params"][self.best_index_]
-            log.info("%s: chose %s", type(self).__name__, self.best_params_)
-        self.cv_results_ = results  # before the last fit: Ctrl-C there loses nothing
+        self._publish(evaluation, refit_metric)
         if self.refit:
             self._refit(X, y, routed.estimator.fit, root, about)
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
@@ -198,6 +179,29 @@ class MarginSearchCV(Linked, BaseSearchCV):
         raise NotImplementedError("MarginSearchCV evaluates its candidates in fit.")
 
     # -- the search ---------------------------------------------------------------------------------------------------
+
+    def _folds(self, X: Any, y: Any, splits: list[Any], shared: Windows | None, routed: Any) -> list[Fold]:
+        """The data of all folds; windows of one array where the rows are shared."""
+        arguments = routed.estimator.fit, routed.scorer.score, MadeOnce()
+        if shared is None:
+            return [Fold(self.estimator, X, y, split, *arguments) for split in splits]
+        return [
+            Fold(self.estimator, X, y, split, *arguments, part, shared.shared)
+            for split, part in zip(shared.splits, shared.parts, strict=True)
+        ]
+
+    def _publish(self, evaluation: Evaluation, refit_metric: Any) -> None:
+        """Set the results, and the best candidate."""
+        results = self._results(evaluation, interrupted=False)
+        self.multimetric_ = isinstance(evaluation.example(), dict)
+        refit_metric = self._judge(evaluation, refit_metric)
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
+            if not callable(self.refit):
+                self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
+            self.best_params_ = results["params"][self.best_index_]
+            log.info("%s: chose %s", type(self).__name__, self.best_params_)
+        self.cv_results_ = results  # before the last fit: Ctrl-C there loses nothing
 
     def _grid(self, X: Any) -> Any:
         return default_grid(self.estimator, X) if self.param_grid is None else self.param_grid
