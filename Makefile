@@ -69,7 +69,6 @@ format: $(STAMPS)/lint ## put the sources into the house style
 
 stub: $(STAMPS)/lint ## write the stub of the compiled core, which mypy reads
 	$(PY) -m nanobind.stubgen -q -m skmargin._core._ext -o src/skmargin/_core/_ext.pyi
-	$(PY) -m ruff format src/skmargin/_core/_ext.pyi
 
 # An instrumented core goes to an environment of its own, which borrows the packages of .venv (a .pth file, so that the
 # import hook of the editable install there, which would find the plain core, is not run).  CMakeLists.txt knows what

@@ -1,5 +1,5 @@
 """The compiled core."""
 
-from skmargin._core import _positional as _ext
+from . import _ext
 
 __all__ = ["_ext"]

@@ -173,7 +173,7 @@ class ODMClassifier(DualMachine):
         self.max_outer = max_outer
 
     def _loss(self, n_classes: int) -> tuple[str, int]:
-        return "band", 1
+        return "odm", 1
 
     def _problem(self, problem: Problem) -> OdmProblem:
         mu, theta = float(self.mu), float(self.theta)

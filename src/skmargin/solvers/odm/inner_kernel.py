@@ -82,7 +82,7 @@ class KernelInner:
             state, self.ratio = replace(state, alpha=alpha), 1.0
         last = max_iter if self.budget == np.inf else first_gear_iterations(max_iter, self.limits.tuning.linear)
         state = solve_kernel_dual(
-            self.rows, problem.y, problem.cap, problem.n_classes, "band", mu=mu, theta=problem.theta, rivals=rivals,
+            self.rows, problem.y, problem.cap, problem.n_classes, "odm", mu=mu, theta=problem.theta, rivals=rivals,
             fit_intercept=problem.fit_intercept, tol=tol,
             majorizer_share=majorizer_share, majorizer_value=majorizer_value,
             max_iter=max(1, last - self.n_iter), random_state=self.limits.seed + self.n_iter, state=state,
@@ -193,9 +193,10 @@ class FactorInner:
         rows.add(F, support, c[support])
         # Where rows lie far from zero the rounding of sum c shifts all scores: b compensates that.
         b = (scores.T - F).mean(axis=1) if problem.fit_intercept else self.newton.b
-        loss, none = ("band", 1, float(mu), float(problem.theta), rivals), np.zeros(0)
-        g, free = np.empty(rows.n), np.empty(rows.n, dtype=np.uint8)
-        _, value, _, _ = _ext.kernel_gaps(F, state.alpha, problem.y, problem.cap, b, g, free, none, none, loss)
+        g, free, none = np.empty(rows.n), np.empty(rows.n, dtype=np.uint8), np.zeros(0)
+        value = _ext.kernel_gaps(
+            F, state.alpha, problem.core(mu, rivals), shift=b, gap_of=g, free=free, stretches=none, savings=none
+        ).value
         self._set(KernelPoint(replace(state, b=b, scores=F), problem.y, problem.cap, own_coef))
         self.objective = value + self.half_norm
         # Two computations of one number differ by their rounding, which may hide as much of the gap.
