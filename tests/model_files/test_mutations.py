@@ -10,6 +10,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import sklearn
+from joblib import parallel_config
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
@@ -224,7 +225,7 @@ def test_crafted_files_are_refused_or_give_models(name, tmp_path, sealed):
 
 def ask(model, rows):
     """What the command line does with a model; a ValueError is what it turns into a sentence."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), parallel_config("sequential"):
         warnings.simplefilter("ignore")
         for method in ("predict", "decision_function", "predict_proba", "transform"):
             try:

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from ._archive import ModelFileError
 
 NUMBERS = "fiu"
+MOST_JOBS = 1024  # threads or processes that a file may ask for
 # Attribute: shape of an array of numbers, in letters: d features, k classes, r rows of a linear machine (k, or 1 for
 # two classes), m support vectors, p pairs of classes, * any number.  Alternatives are separated by "|"; "0" is a finite
 # number, "?" any number, "-" None.
@@ -51,6 +52,9 @@ def check_estimator(estimator: Any, known: bool) -> None:
     if hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
     name = type(estimator).__name__
+    n_jobs = getattr(estimator, "n_jobs", None)
+    if n_jobs is not None and not -MOST_JOBS <= n_jobs <= MOST_JOBS:
+        raise ModelFileError(f"{name} has n_jobs={str(n_jobs)[:20]}, which is more than {MOST_JOBS}.")
     if any(attribute.endswith("_") for attribute in vars(estimator)) and name not in _WITHOUT_ROWS:  # it is fitted
         _refuse_unless(hasattr(estimator, "n_features_in_"), estimator, "no number of features")
     shapes = dict(_SHAPES)

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from scipy import sparse
 
 from ._archive import ModelFileError
@@ -61,7 +62,8 @@ def answer(estimator: Any, rows: Any) -> dict[str, np.ndarray]:
     """Scores or features, and labels, of the rows."""
     method = next((name for name in METHODS if hasattr(estimator, name)), None)
     found = {}
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    # Two rows are no work for processes, whatever n_jobs a file names.
+    with warnings.catch_warnings(), np.errstate(all="ignore"), parallel_config("sequential"):
         warnings.simplefilter("ignore")  # the rows have no feature names
         if method is not None:
             result = getattr(estimator, method)(rows)

@@ -68,7 +68,9 @@ _OWN = {
     "ParseNumbers": Reader(_is_real, lambda g, m, v, _: tables.numbers(g, m, v), lambda m: int(m.n_features_in_)),
     "ParseText": Reader(_is_text, _text, _one_or_all, text=True),
     "DateParts": Reader(
-        _is_real, lambda g, m, v, _: tables.date_parts(g, m, v), lambda m: int(m.n_features_in_) * (8 if m.hours else 6)
+        _is_real,
+        lambda g, m, v, _: tables.date_parts(g, m, v),
+        lambda m: int(m.n_features_in_) * len(tables.date_names(m)),
     ),
     "SoftClip": Reader(_is_real, lambda g, m, v, _: tables.soft_clip(g, m, v), lambda m: int(m.n_features_in_)),
 }
@@ -77,9 +79,7 @@ _OWN = {
 def register_readers() -> None:
     """Make skl2onnx know the readers of `skmargin.datasets`."""
     for name, reader in _OWN.items():
-        cls = getattr(datasets, name, None)
-        if cls is None:
-            continue
+        cls = getattr(datasets, name)
         parts = _converter(reader), _shapes(reader), _parser(reader, f"Skmargin{name}")
         update_registered_converter(cls, f"Skmargin{name}", parts[1], parts[0], parser=parts[2])
 

@@ -58,21 +58,26 @@ def n_imputed(model: Any) -> int:
 
 def date_parts(graph: Graph, model: Any, values: str) -> str:
     """``DateParts`` of seconds since 1970, one column after the other."""
-    parts = []
+    columns = []
     for i in range(model.n_features_in_):
         seconds = graph.columns(values, [i])
         missing = graph.op("IsNaN", seconds)
         seconds = graph.op("Where", missing, graph.const(0.0), seconds)
         days = _floored(graph, seconds, DAY)
         weekday = _modulo(graph, graph.op("Add", days, graph.const(3.0)), 7.0)
-        weekend = graph.cast(graph.op("GreaterOrEqual", weekday, graph.const(5.0)), np.float64)
-        circles = [(_day_of_year(graph, days), 365.25), (weekday, 7.0)]
-        if model.hours:
-            circles.append((_modulo(graph, seconds, DAY), DAY))
-        points = [_circle(graph, value, period) for value, period in circles]
-        together = graph.op("Concat", days, points[0], points[1], weekend, *points[2:], axis=1)
-        parts.append(graph.op("Where", missing, graph.const(np.nan), together))
-    return parts[0] if len(parts) == 1 else graph.op("Concat", *parts, axis=1)
+        parts = {"days": days, "weekend": graph.cast(graph.op("GreaterOrEqual", weekday, graph.const(5.0)), np.float64)}
+        season = _day_of_year(graph, days)
+        for name, period in (("season", 365.25), ("half_season", 365.25 / 2), ("third_season", 365.25 / 3)):
+            parts |= _circle(graph, name, season, period)
+        parts |= _circle(graph, "weekday", weekday, 7.0) | _circle(graph, "hour", _modulo(graph, seconds, DAY), DAY)
+        together = graph.op("Concat", *(parts[name] for name in date_names(model)), axis=1)
+        columns.append(graph.op("Where", missing, graph.const(np.nan), together))
+    return columns[0] if len(columns) == 1 else graph.op("Concat", *columns, axis=1)
+
+
+def date_names(model: Any) -> list[str]:
+    """The parts of one date, in order."""
+    return [name.removeprefix("x_") for name in model.get_feature_names_out(["x"])]
 
 
 def _floored(graph: Graph, value: str, by: float) -> str:
@@ -83,10 +88,10 @@ def _modulo(graph: Graph, value: str, by: float) -> str:
     return graph.op("Sub", value, graph.op("Mul", _floored(graph, value, by), graph.const(float(by))))
 
 
-def _circle(graph: Graph, value: str, period: float) -> str:
-    angle = graph.op("Div", graph.op("Mul", value, graph.const(TURN)), graph.const(float(period)))
+def _circle(graph: Graph, name: str, value: str, period: float) -> dict[str, str]:
+    angle = graph.op("Mul", value, graph.const(TURN / period))
     cosine = graph.op("Sin", graph.op("Add", angle, graph.const(np.pi / 2)))
-    return graph.op("Concat", graph.op("Sin", angle), cosine, axis=1)
+    return {f"{name}_sin": graph.op("Sin", angle), f"{name}_cos": cosine}
 
 
 def _day_of_year(graph: Graph, days: str) -> str:
