@@ -105,6 +105,9 @@ def test_bank_cells_are_read_exactly(tmp_path):
     assert_array_equal(parts[:, 0], [(day - dt.datetime(1970, 1, 1)).days for day in days])
     assert_array_equal(parts[:, 5], [day.weekday() >= 5 for day in days])
     assert_allclose(parts[:, 3], [np.sin(2 * np.pi * day.weekday() / 7) for day in days], atol=1e-12)
+    turns = [2 * np.pi * (day.timetuple().tm_yday - 1) / 365.25 for day in days]
+    for column, turn in ((2, 1), (7, 2), (9, 3)):
+        assert_allclose(parts[:, column], np.cos(turn * np.array(turns)), atol=1e-12)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1"])

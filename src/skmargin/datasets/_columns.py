@@ -224,7 +224,8 @@ class SoftClip(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class DateParts(_Columns):
-    """Columns of dates as numbers: days since 1970, season and weekday as points of a circle, weekend.
+    """Columns of dates as numbers: days since 1970, season (also its halves and thirds) and weekday as points of a
+    circle, weekend.
 
     Dates may be stored as such or be text in several formats (2024-01-31, 31.1.2024, 1/31/24, 31 Jan 2024, January 31,
     2024), with or without a time.  NaN for what is no date.
@@ -247,7 +248,7 @@ class DateParts(_Columns):
     --------
     >>> from skmargin.datasets import DateParts
     >>> dates = DateParts().fit([["1970-01-04"]])
-    >>> dates.transform([["1970-01-04"], ["4 Jan 1970"]])[:, [0, -1]].tolist()
+    >>> dates.transform([["1970-01-04"], ["4 Jan 1970"]])[:, [0, 5]].tolist()
     [[3.0, 1.0], [3.0, 1.0]]
     """
 
@@ -288,6 +289,7 @@ class DateParts(_Columns):
             input_features = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         parts = ["days", "season_sin", "season_cos", "weekday_sin", "weekday_cos", "weekend"]
         parts += ["hour_sin", "hour_cos"] if self.hours else []
+        parts += ["half_season_sin", "half_season_cos", "third_season_sin", "third_season_cos"]
         return np.array([f"{name}_{part}" for name in input_features for part in parts], dtype=object)
 
     def _parts(self, seconds: np.ndarray) -> np.ndarray:
@@ -301,6 +303,8 @@ class DateParts(_Columns):
         if self.hours:
             hour = 2 * np.pi * (np.where(missing, 0.0, seconds) % 86400) / 86400
             parts += [np.sin(hour), np.cos(hour)]
+        for times in (2, 3):  # so that a linear machine can tell the months
+            parts += [np.sin(times * season), np.cos(times * season)]
         out = np.column_stack(parts)
         out[missing] = np.nan
         return out

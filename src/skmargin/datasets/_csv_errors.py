@@ -14,6 +14,7 @@ from ._dialect import Dialect
 from ._files import MAX_LINE, DataError, TextColumn, as_number, open_data
 
 MOST = 1 << 28  # characters that are looked through
+MOST_LINES = 10_000_000  # a few seconds
 
 
 def explain(
@@ -68,7 +69,7 @@ def _with_mark(encoding: str) -> str:
 
 def _lines(text: io.TextIOWrapper, path: Any, longest: int) -> Iterator[str]:
     seen = 0
-    for number in range(1, MOST):
+    for number in range(1, MOST_LINES):
         line = text.readline(longest)
         seen += len(line)
         if not line or seen > MOST:
