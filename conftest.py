@@ -10,7 +10,7 @@ import pytest
 # torch is a large optional package: its tests run where it is installed (.ci/run installs it).
 TORCH = ["src/skmargin/torch*", "tests/test_torch.py", "tests/torch/*", "docs/recipes/networks.md"]
 collect_ignore_glob: list[str] = [] if find_spec("torch") else TORCH
-collect_ignore_glob += ["docs/conf.py", "docs/_ext/*"]  # code of the site, which needs Sphinx
+collect_ignore_glob += ["docs/conf.py", "docs/_ext/*", "docs/auto_examples"]  # code of the site, which needs Sphinx
 # The tests of the built site belong to `make docs`, which says where it is.
 if "SKMARGIN_SITE" not in os.environ:
     collect_ignore_glob.append("tests/docs/test_site.py")
