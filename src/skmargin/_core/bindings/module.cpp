@@ -15,6 +15,7 @@
 namespace nb = nanobind;
 
 void bind_band(nb::module_& m);
+void bind_blocks(nb::module_& m);
 void bind_box(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_linear(nb::module_& m);
@@ -63,6 +64,7 @@ NB_MODULE(_ext, m) {
     m.doc() = "The compiled core of skmargin.";
     m.def("simd_level", [] { return skm::simd<double>().name; }, "The instruction set that the vector loops use here.");
     bind_band(m);
+    bind_blocks(m);
     bind_box(m);
     bind_kernel(m);
     bind_linear(m);
