@@ -40,7 +40,9 @@ class Block(NamedTuple):
 class Task(Protocol[Sums]):
     """What is added up over the rows."""
 
-    lanes: int  # parts of a block that may be worked on at once; depends on the task only
+    @property
+    def lanes(self) -> int:
+        """Parts of a block that may be worked on at once; depends on the task only."""
 
     def zero(self) -> Sums:
         """Empty sums."""

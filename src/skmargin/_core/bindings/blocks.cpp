@@ -84,14 +84,13 @@ void add(const Task& task, size_t n, size_t d, const Vector<int32_t>& y, const V
     check_block(task, n, d, y, cap);
     const size_t k = static_cast<size_t>(task.settings.k), D = static_cast<size_t>(task.D());
     if (values.size() != n_values || gradient.shape(0) != k || gradient.shape(1) != D ||
-        (base && (base->shape(0) != n || base->shape(1) != k)) || (task.settings.hessian > 0) != laplacian.has_value() ||
-        (laplacian &&
-         (laplacian->shape(0) != k * (k - 1) / 2 || laplacian->shape(1) != D || laplacian->shape(2) != D)))
+        (base && (base->shape(0) != n || base->shape(1) != k)) ||
+        (task.settings.hessian > 0) != laplacian.has_value() ||
+        (laplacian && (laplacian->shape(0) != k * (k - 1) / 2 || laplacian->shape(1) != D || laplacian->shape(2) != D)))
         throw nb::value_error("the sums of a pass do not fit its point");
     const double* offset = base ? base->data() : nullptr;
     double* pairs = laplacian ? laplacian->data() : nullptr;
-    if (task.single)
-        add_rows<float>(task, make(float()), y, cap, first, offset, values.data(), gradient.data(), pairs);
+    if (task.single) add_rows<float>(task, make(float()), y, cap, first, offset, values.data(), gradient.data(), pairs);
     else add_rows<double>(task, make(double()), y, cap, first, offset, values.data(), gradient.data(), pairs);
 }
 
@@ -99,9 +98,8 @@ template <class Given>
 void add_dense(const Task& task, Exact<Matrix<Given>> X, Vector<int32_t> y, Vector<double> cap, int64_t first,
                std::optional<Matrix<double>> base, Sums values, Table gradient, std::optional<Cube> laplacian) {
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
-    add(task, X.shape(0), X.shape(1), y, cap, first, base, values, gradient, laplacian, [&](auto number) {
-        return DenseBlock<decltype(number), Given>(X.data(), n, d, task.centring());
-    });
+    add(task, X.shape(0), X.shape(1), y, cap, first, base, values, gradient, laplacian,
+        [&](auto number) { return DenseBlock<decltype(number), Given>(X.data(), n, d, task.centring()); });
 }
 
 template <class Given, class I>
@@ -146,8 +144,8 @@ nb::tuple duals_dense(const Task& task, Exact<Matrix<Given>> X, Vector<int32_t> 
 }
 
 template <class Given, class I>
-nb::tuple duals_csr(const Task& task, Vector<I> indptr, Vector<I> indices, Exact<Vector<Given>> data,
-                    Vector<int32_t> y, Vector<double> cap) {
+nb::tuple duals_csr(const Task& task, Vector<I> indptr, Vector<I> indices, Exact<Vector<Given>> data, Vector<int32_t> y,
+                    Vector<double> cap) {
     check_csr(indptr, indices, data.size(), task.d());
     const int64_t n = static_cast<int64_t>(indptr.size()) - 1;
     return duals_of(
@@ -179,15 +177,16 @@ void bind_blocks(nb::module_& m) {
     load(block_blas<double>.gemm, "scipy.linalg.cython_blas", "dgemm");
     load(block_blas<double>.syrk, "scipy.linalg.cython_blas", "dsyrk");
     nb::class_<Task> task(m, "BlockPass");
-    task.def("__init__",
-             [](Task* self, Matrix<double> W, Vector<double> mean, Vector<double> scale, double constant,
-                const std::string& loss, int32_t top_k, double mu, double theta, double width, double hessian,
-                double share, uint64_t seed, bool single, bool reaches) {
-                 new (self) Task(make_task(W, mean, scale, constant, loss, top_k, mu, theta, width, hessian, share,
-                                           seed, single, reaches));
-             },
-             "W"_a, "mean"_a, "scale"_a, nb::kw_only(), "constant"_a, "loss"_a, "top_k"_a, "mu"_a, "theta"_a, "width"_a,
-             "hessian"_a, "share"_a, "seed"_a, "single"_a, "reaches"_a);
+    task.def(
+        "__init__",
+        [](Task* self, Matrix<double> W, Vector<double> mean, Vector<double> scale, double constant,
+           const std::string& loss, int32_t top_k, double mu, double theta, double width, double hessian, double share,
+           uint64_t seed, bool single, bool reaches) {
+            new (self) Task(make_task(W, mean, scale, constant, loss, top_k, mu, theta, width, hessian, share, seed,
+                                      single, reaches));
+        },
+        "W"_a, "mean"_a, "scale"_a, nb::kw_only(), "constant"_a, "loss"_a, "top_k"_a, "mu"_a, "theta"_a, "width"_a,
+        "hessian"_a, "share"_a, "seed"_a, "single"_a, "reaches"_a);
     bind_type<double>(task);
     bind_type<float>(task);
 }

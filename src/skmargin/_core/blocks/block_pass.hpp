@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/interrupt.hpp"
-#include "rows/rows.hpp"
 #include "blocks/block_blas.hpp"
 #include "blocks/block_rows.hpp"
 #include "blocks/smooth_losses.hpp"
+#include "rows/rows.hpp"
 
 namespace skm {
 
@@ -77,8 +77,7 @@ class BlockPass {
             simd_.products(X_.data(), count, D_, W_.data(), ld_, bias_.data(), F_.data(), ld_);
             if (base != nullptr)
                 for (int64_t r = 0; r < count; ++r)
-                    for (int32_t l = 0; l < k_; ++l)
-                        F_.data()[r * ld_ + l] += static_cast<T>(base[at_[r] * k_ + l]);
+                    for (int32_t l = 0; l < k_; ++l) F_.data()[r * ld_ + l] += static_cast<T>(base[at_[r] * k_ + l]);
             int active = 0;
             RowSums some;
             for (int64_t r = 0; r < count; ++r) {

@@ -42,15 +42,15 @@ class BlockRows {
 template <class T, class Given>
 class DenseBlock final : public BlockRows<T> {
   public:
-    DenseBlock(const Given* X, int64_t n, int64_t d, const Centring& centring)
-        : BlockRows<T>(n, d, centring), X_(X) {}
+    DenseBlock(const Given* X, int64_t n, int64_t d, const Centring& centring) : BlockRows<T>(n, d, centring), X_(X) {}
 
     void read(const int64_t* at, int64_t count, T* out, double* reach) const override {
         const auto& [mean, scale, constant, reaches] = this->centring_;
         const int64_t d = this->d;
         for (int64_t r = 0; r < count; ++r, out += this->D) {
             const Given* x = X_ + at[r] * d;
-            for (int64_t j = 0; j < d; ++j) out[j] = static_cast<T>(static_cast<Wide>(x[j]) - static_cast<Wide>(mean[j]));
+            for (int64_t j = 0; j < d; ++j)
+                out[j] = static_cast<T>(static_cast<Wide>(x[j]) - static_cast<Wide>(mean[j]));
             double square = 0;
             if (reaches) {
                 T parts[4] = {};

@@ -253,9 +253,8 @@ class RowMap {
                 const double m = top + soft_top(support, wide);
                 if (m > 0) {
                     for (int32_t s = 0; s < support; ++s) pair(y, order_[s], curve * t_[s]);
-                    support_pairs(support, [&](int32_t s, int32_t r) {
-                        return curve * (m / (wide * support) - t_[s] * t_[r]);
-                    });
+                    support_pairs(support,
+                                  [&](int32_t s, int32_t r) { return curve * (m / (wide * support) - t_[s] * t_[r]); });
                 }
             }
             const int32_t support = project(count, w);

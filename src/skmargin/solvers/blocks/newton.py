@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
+from skmargin._runtime.progress import say, tell_gap
 from skmargin._runtime.threads import blas_threads
 from skmargin.rows.blocks import Block, BlockRows
 from skmargin.rows.moments import Sample, draw_samples, moments
 
-from skmargin._runtime.progress import say, tell_gap
 from .passes import BlockProblem, Frame, PassSums, SmoothPass
 from .repair import certified_gap
 from .system import FREE, NewtonSystem, assemble
@@ -118,9 +118,7 @@ class SmoothedNewton:
         self._see_rows()
         W, b = solve_sample(self.S, self.problem.C * self.S.inflated()) if start is None else start
         self.W = self._point(W, b)
-        self.sample_block, self.fresh_block = (
-            Block(one.X, one.y, one.inflated(), 0) for one in (self.S, self.V)
-        )
+        self.sample_block, self.fresh_block = (Block(one.X, one.y, one.inflated(), 0) for one in (self.S, self.V))
         self._set_penalty()
         self._make_prior()
         of_sample = self._sum(self.sample_block, 1.0).loss

@@ -108,9 +108,7 @@ class SmoothPass:
     def add(self, sums: PassSums, block: Block, base: np.ndarray | None = None) -> None:
         """Add a block; ``base`` (rows, k) is added to its scores."""
         cap = self.problem.C * block.weight
-        self.core().add(
-            *arrays(block.X), block.y, cap, block.first, base, sums.values, sums.gradient, sums.laplacian
-        )
+        self.core().add(*arrays(block.X), block.y, cap, block.first, base, sums.values, sums.gradient, sums.laplacian)
 
     def merge(self, sums: PassSums, others: PassSums) -> None:
         """Add sums."""

@@ -25,6 +25,9 @@ from ..._core import _ext
 from ..._runtime.progress import say
 from ..._runtime.shared_rows import form_of
 from ..._runtime.threads import blas_threads, thread_count
+from ..blocks.newton import BlockState, Refused
+from ..blocks.passes import BlockProblem
+from ..blocks.plan import duals_of, solve_in_memory, suits
 
 SINGLE_TOL = 1e-3  # float32 stalls between 1e-5 and 1e-4; down to here its gap is that of float64 to one per cent
 SINGLE_FAR = 1e4  # square of the mean beside the spread of the rows, up to which float32 keeps what it says above
@@ -39,6 +42,7 @@ WEAK, PULL, PULL_MANY = 0.01, 0.3, 3.0  # `direction_apart`: C times the spread,
 MANY_ROWS, FEW_ROWS = 100, 32  # rows for each number of W from which on one of so many tells the intercepts well
 FAINT = 0.3  # `strength` below which this pays: beyond it W moves the intercepts again, and passes find them as fast
 SHARED = 10**6  # n d k from which loops may be long enough for two threads
+SAMPLE_TOL = 1e-2  # of the sample that gives the smoothed Newton gear its first point
 SPARSE_BELOW = 0.25  # share of non-zeros from which dense rows are faster
 
 
@@ -56,6 +60,7 @@ class DualState:
     objective: float
     gap: float  # relative duality gap (P - D)/P, certified
     n_iter: int
+    width: float = 0.0  # above 0: there are no lists of duals, which are a function of W, b and this (solvers/blocks)
 
     def rescaled(self, cap: np.ndarray) -> DualState:
         """The same point for other weights: duals stay feasible when they shrink or grow with their bounds."""
@@ -105,6 +110,14 @@ def solve_linear(
     stages = [(np.float64, goal, True)] if tiny else _stages(X, tol, single)
     step = newton_step(n, X.shape[1], k)
     budget = COLD_STEPS * step
+    crawls = block_flops(n, X.shape[1], k, strength) > budget
+    if suits(X, k, crawls or np.isinf(step)):
+        found = _many_rows(X, y, cap, k, loss, K, fit_intercept, tol, max_iter, seed, state, n_jobs, verbose)
+        if isinstance(found, DualState) and (found.gap <= tol or found.n_iter >= max_iter):
+            return found
+        state = found or state
+    if state is not None and state.width > 0:  # without duals there is no start for the passes below
+        state = None
     most = all_but_reserve(max_iter) if step < np.inf else max_iter
 
     def ascend(
@@ -136,7 +149,7 @@ def solve_linear(
         state = replace(state.rescaled(cap), n_iter=0)
     else:
         state = _zero(n, X.shape[1], k, cap)
-        if block_flops(n, X.shape[1], k, strength) > budget:
+        if crawls:
             trial, work = ascend(state, *stages[0], budget, 1)
             if trial.gap > goal and mistakes(X, y, trial) > SEPARABLE:
                 state = _newton(X, y, state, k, loss, K, fit_intercept, mean, goal, max_iter, seed, verbose)
@@ -159,6 +172,41 @@ def solve_linear(
         if state.gap > tol and state.n_iter < max_iter:  # no gear is left: passes while they gain
             state = better(state, ascend(state, np.float64, tol, True, np.inf, max_iter)[0])
     return state
+
+
+def _many_rows(
+    X: Any, y: np.ndarray, cap: np.ndarray, k: int, loss: str, K: int, fit_intercept: bool, tol: float,
+    max_iter: int, seed: int, state: DualState | None, n_jobs: int | None, verbose: int,
+) -> DualState | None:  # fmt: skip
+    """The smoothed Newton gear (solvers/blocks): its solution, or its best point with duals; None where it is unfit."""
+    problem = BlockProblem(k, loss, top_k=min(K, k - 1), intercept="free" if fit_intercept else "none")
+
+    def solve_sample(X: Any, y: np.ndarray, cap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = solve_linear(
+            X, y, cap, k, loss, K, fit_intercept=fit_intercept, tol=SAMPLE_TOL, seed=seed, n_jobs=n_jobs
+        )
+        return found.W, found.b
+
+    found = solve_in_memory(
+        X, y, cap, problem, solve_sample, tol=tol, max_iter=max_iter, seed=seed,
+        start=None if state is None else (state.W, state.b), n_jobs=n_jobs, verbose=verbose,
+    )  # fmt: skip
+    if isinstance(found, Refused):
+        if verbose:
+            say(f"blocks: {found.reason}; block ascent goes on")
+        if found.state is None:
+            return None
+        duals = duals_of(X, y, cap, problem, found.state)
+        return _of_blocks(X, found.state, duals, cap, 0.0)
+    nothing = np.zeros(len(y) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+    return _of_blocks(X, found, nothing, cap, found.width)
+
+
+def _of_blocks(
+    X: Any, found: BlockState, duals: tuple[np.ndarray, np.ndarray, np.ndarray], cap: np.ndarray, width: float
+) -> DualState:
+    b = found.b + found.W @ moments(X)[0] if width == 0 else found.b
+    return DualState(found.W, found.b, *duals, b - b.mean(), cap, found.objective, found.gap, found.n_iter, width)
 
 
 def _first_intercepts(
