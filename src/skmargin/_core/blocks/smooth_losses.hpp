@@ -43,13 +43,13 @@ struct ClassPair {
 template <class T>
 class RowMap {
   public:
-    RowMap(const SmoothLoss& loss, int32_t k) : loss_(loss), k_(k), u_(k), t_(k), list_(k), order_(k) {}
+    RowMap(const SmoothLoss& loss, int32_t k) : loss_(loss), k_(k), u_(k), t_(k), list_(k + 1) {}
 
     std::vector<ClassPair> pairs;  // of the last row
 
-    // f: k scores; c: k coefficients, of which W(a) = sum_i c_i x_i' is made.  `hessian` > 0 is the width of the pairs.
-    // Returns whether c is other than zero.
-    bool operator()(const T* f, int32_t y, double cap, double width, double hessian, T* c, RowSums& sums) {
+    // f: k scores, which may be changed; c: k coefficients, of which W(a) = sum_i c_i x_i' is made.  `hessian` > 0 is
+    // the width of the pairs. Returns whether c is other than zero.
+    bool operator()(T* f, int32_t y, double cap, double width, double hessian, T* c, RowSums& sums) {
         pairs.clear();
         switch (loss_.kind) {
             case SmoothLoss::Kind::max: return largest(f, y, cap, width, hessian, c, sums);
@@ -65,29 +65,35 @@ class RowMap {
         if (weight > 0) pairs.push_back({std::min(a, b), std::max(a, b), weight});
     }
 
-    // Projection onto the simplex of list_ numbers u_/w, all at most zero and one of them zero.  Numbers that stay
-    // positive are put first in list_, their values in t_.  Returns how many.
-    int32_t project(int32_t count, double w) {
-        int32_t n = 0;  // only numbers above -w can be positive
-        for (int32_t s = 0; s < count; ++s)
-            if (u_[list_[s]] > -w) order_[n++] = list_[s];
-        for (int32_t s = 1; s < n; ++s) {  // few: sorted by insertion, unless they are many
-            if (n > 32) break;
-            const int32_t l = order_[s];
-            int32_t p = s;
-            for (; p > 0 && u_[order_[p - 1]] < u_[l]; --p) order_[p] = order_[p - 1];
-            order_[p] = l;
+    // The `count` candidates list_, whose numbers u_ are at most zero and one of them zero, in decreasing order.
+    void sort(int32_t count) {
+        if (count > 32) {
+            std::stable_sort(list_.begin(), list_.begin() + count, [&](int32_t a, int32_t b) { return u_[a] > u_[b]; });
+            return;
         }
-        if (n > 32)
-            std::stable_sort(order_.begin(), order_.begin() + n, [&](int32_t a, int32_t b) { return u_[a] > u_[b]; });
+        for (int32_t s = 1; s < count; ++s) {
+            const int32_t l = list_[s];
+            int32_t p = s;
+            for (; p > 0 && u_[list_[p - 1]] < u_[l]; --p) list_[p] = list_[p - 1];
+            list_[p] = l;
+        }
+    }
+
+    // Projection of u_/w onto the simplex of the sorted candidates.  The first ones stay positive, with values t_;
+    // returns how many.
+    int32_t project(int32_t count, double w) {
         double sum = 0, tau = -w;
         int32_t support = 0;
-        while (support < n && u_[order_[support]] > tau) {
-            sum += u_[order_[support++]];
+        while (support < count && u_[list_[support]] > tau) {
+            sum += u_[list_[support++]];
             tau = (sum - w) / support;
         }
+        if (support == 1) {
+            t_[0] = 1;
+            return 1;
+        }
         double total = 0;
-        for (int32_t s = 0; s < support; ++s) total += t_[s] = (u_[order_[s]] - tau) / w;
+        for (int32_t s = 0; s < support; ++s) total += t_[s] = (u_[list_[s]] - tau) / w;
         for (int32_t s = 0; s < support; ++s) t_[s] /= total;
         return support;
     }
@@ -96,48 +102,60 @@ class RowMap {
     template <class Weight>
     void support_pairs(int32_t support, Weight weight) {
         for (int32_t s = 0; s < support; ++s)
-            for (int32_t r = 0; r < s; ++r) pair(order_[s], order_[r], weight(s, r));
+            for (int32_t r = 0; r < s; ++r) pair(list_[s], list_[r], weight(s, r));
     }
 
-    bool largest(const T* f, int32_t y, double cap, double w, double wide, T* c, RowSums& sums) {
-        const double own = static_cast<double>(f[y]) - 1;
-        T rival = -std::numeric_limits<T>::infinity();
-        for (int32_t l = 0; l < y; ++l) rival = f[l] > rival ? f[l] : rival;
-        for (int32_t l = y + 1; l < k_; ++l) rival = f[l] > rival ? f[l] : rival;
-        const double reach = std::max(w, wide);
-        if (own - reach >= rival) return false;
-        const double top = std::max(own, static_cast<double>(rival));
-        sums.loss += cap * (top - own);
+    // The largest of k numbers, four at a time: one after the other they would wait for each other.
+    T top_of(const T* f) const {
+        T m[4] = {f[0], f[0], f[0], f[0]};
+        int32_t l = 0;
+        for (; l + 4 <= k_; l += 4)
+            for (int s = 0; s < 4; ++s) m[s] = f[l + s] > m[s] ? f[l + s] : m[s];
+        for (; l < k_; ++l) m[0] = f[l] > m[0] ? f[l] : m[0];
+        const T a = m[0] > m[1] ? m[0] : m[1], b = m[2] > m[3] ? m[2] : m[3];
+        return a > b ? a : b;
+    }
+
+    bool largest(T* f, int32_t y, double cap, double w, double wide, T* c, RowSums& sums) {
+        f[y] -= 1;  // not the others plus 1: float32 keeps their differences
+        const T high = top_of(f);
+        const double top = high, reach = std::max(w, wide);
+        // Only numbers above the largest minus the width can be positive in a projection.
+        const T least = static_cast<T>(top - reach);
         int32_t count = 0;
         for (int32_t l = 0; l < k_; ++l) {
-            u_[l] = (l == y ? own : static_cast<double>(f[l])) - top;
-            if (u_[l] > -reach) list_[count++] = l;
+            list_[count] = l;
+            count += f[l] > least;
         }
-        if (wide > 0 && count > 1) {
+        if (count <= 1 && f[y] == high) return false;
+        const double own = f[y];
+        sums.loss += cap * (top - own);
+        for (int32_t s = 0; s < count; ++s) u_[list_[s]] = static_cast<double>(f[list_[s]]) - top;
+        std::fill(c, c + k_, T(0));
+        if (count <= 1) {  // far from every kink
+            sums.smooth += cap * (top - own);
+            c[list_[0]] = -(c[y] = static_cast<T>(cap));
+            return true;
+        }
+        sort(count);
+        if (wide > 0) {
             const int32_t support = project(count, wide);
             support_pairs(support, [&](int32_t, int32_t) { return cap / (wide * support); });
             sums.pairs += 0.5 * support * (support - 1);
         }
         const int32_t support = project(count, w);
-        std::fill(c, c + k_, T(0));
         double inner = 0, squares = 0;
+        T others = 0;
         for (int32_t s = 0; s < support; ++s) {
-            inner += t_[s] * u_[order_[s]];
+            inner += t_[s] * u_[list_[s]];
             squares += t_[s] * t_[s];
-            c[order_[s]] = static_cast<T>(-cap * t_[s]);
+            const T here = static_cast<T>(-cap * t_[s]);
+            if (list_[s] != y) c[list_[s]] = here, others += here;
         }
+        c[y] = -others;  // so that the coefficients sum to zero
         sums.residual -= cap * inner;
         sums.smooth += cap * (top - own + inner + 0.5 * w * (1 - squares));
-        const bool vertex = support == 1 && order_[0] == y;
-        if (!vertex) {  // the own class gets what the others have, so that the coefficients sum to zero
-            T others = 0;
-            for (int32_t s = 0; s < support; ++s)
-                if (order_[s] != y) others += c[order_[s]];
-            c[y] = -others;
-        } else {
-            c[y] = 0;
-        }
-        return !vertex || !pairs.empty();
+        return others != 0 || !pairs.empty();
     }
 
     bool all(const T* f, int32_t y, double cap, double w, double wide, T* c, RowSums& sums) {
@@ -244,15 +262,20 @@ class RowMap {
         const double curve = 2 * cap;  // of the squared losses
         bool any = false;
         std::fill(c, c + k_, T(0));
-        if (top > -std::max(w, wide)) {
+        const double reach = std::max(w, wide);
+        if (top > -reach) {
             int32_t count = 0;
             for (int32_t l = 0; l < k_; ++l)
-                if (l != y) u_[l] = static_cast<double>(f[l]) - f[closest], list_[count++] = l;
+                if (l != y && f[l] - f[closest] > -reach) {
+                    u_[l] = static_cast<double>(f[l]) - f[closest];
+                    list_[count++] = l;
+                }
+            sort(count);
             if (wide > 0) {
                 const int32_t support = project(count, wide);
                 const double m = top + soft_top(support, wide);
                 if (m > 0) {
-                    for (int32_t s = 0; s < support; ++s) pair(y, order_[s], curve * t_[s]);
+                    for (int32_t s = 0; s < support; ++s) pair(y, list_[s], curve * t_[s]);
                     support_pairs(support,
                                   [&](int32_t s, int32_t r) { return curve * (m / (wide * support) - t_[s] * t_[r]); });
                 }
@@ -263,9 +286,9 @@ class RowMap {
             double inner = 0;
             T total = 0;
             for (int32_t s = 0; s < support; ++s) {
-                inner += t_[s] * u_[order_[s]];
-                c[order_[s]] = -static_cast<T>(S * t_[s]);
-                total -= c[order_[s]];
+                inner += t_[s] * u_[list_[s]];
+                c[list_[s]] = -static_cast<T>(S * t_[s]);
+                total -= c[list_[s]];
             }
             c[y] = total;
             sums.loss += loss;
@@ -289,14 +312,14 @@ class RowMap {
     // How much higher than the largest number the smoothed maximum of a projection is.
     double soft_top(int32_t support, double w) const {
         double inner = 0, squares = 0;
-        for (int32_t s = 0; s < support; ++s) inner += t_[s] * u_[order_[s]], squares += t_[s] * t_[s];
+        for (int32_t s = 0; s < support; ++s) inner += t_[s] * u_[list_[s]], squares += t_[s] * t_[s];
         return inner + 0.5 * w * (1 - squares);
     }
 
     const SmoothLoss loss_;
     const int32_t k_;
     std::vector<double> u_, t_;
-    std::vector<int32_t> list_, order_;
+    std::vector<int32_t> list_;
 };
 
 }  // namespace skm

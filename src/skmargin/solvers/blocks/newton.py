@@ -123,7 +123,7 @@ class SmoothedNewton:
         self._make_prior()
         of_sample = self._sum(self.sample_block, 1.0).loss
         self.fresh_loss = self._sum(self.fresh_block, 1.0).loss
-        self.loss_ratio = self.fresh_loss / max(of_sample, np.finfo(float).tiny)
+        self.loss_ratio = self.fresh_loss / max(of_sample, 1e-9 * self.fresh_loss, np.finfo(float).tiny)
         self.calm = self.loss_ratio < CALM
         self._choose_width()
 
