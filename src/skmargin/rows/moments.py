@@ -1,4 +1,4 @@
-"""Mean and variance of each feature, and a sample of the rows, as tasks over blocks."""
+"""Mean and variance of each feature, and samples of the rows, as tasks over blocks."""
 
 from __future__ import annotations
 
@@ -15,48 +15,50 @@ CHUNK = 4096  # rows that are added up at once
 
 @dataclass(frozen=True)
 class Moments:
-    """Task: sums of the weighted rows and of their squares, counted from ``shift``."""
+    """Task: mean of the weighted rows and their squared distances from it, feature by feature.
 
-    shift: np.ndarray
+    Means of parts are put together as Chan, Golub and LeVeque (1979) do: rows far from zero lose no digits.
+    """
+
+    n_features: int
     lanes: int = LANES
 
     def zero(self) -> dict[str, np.ndarray]:
-        """Empty sums."""
-        return {"sum": np.zeros(len(self.shift)), "square": np.zeros(len(self.shift)), "weight": np.zeros(1)}
+        """No rows."""
+        return {"weight": np.zeros(1), "mean": np.zeros(self.n_features), "square": np.zeros(self.n_features)}
 
     def add(self, sums: dict[str, np.ndarray], block: Block) -> None:
         """Add a block."""
-        d = len(self.shift)
+        d = self.n_features
         for at in range(0, len(block.y), CHUNK):
             part = block.cut(at, min(at + CHUNK, len(block.y)))
+            total = part.weight.sum()
             if sparse.issparse(part.X):
-                values = part.X.data - self.shift[part.X.indices]
                 weight = np.repeat(part.weight, np.diff(part.X.indptr))
-                rest = part.weight.sum() - np.bincount(part.X.indices, weight, minlength=d)  # zeros that are not stored
-                sums["sum"] += np.bincount(part.X.indices, weight * values, minlength=d) - rest * self.shift
-                sums["square"] += np.bincount(part.X.indices, weight * values**2, minlength=d) + rest * self.shift**2
+                mean = np.bincount(part.X.indices, weight * part.X.data, minlength=d) / total
+                apart = part.X.data - mean[part.X.indices]
+                rest = total - np.bincount(part.X.indices, weight, minlength=d)  # of the zeros, which are not stored
+                square = np.bincount(part.X.indices, weight * apart**2, minlength=d) + rest * mean**2
             else:
-                X = part.X - self.shift.astype(part.X.dtype)
+                X = np.asarray(part.X)
                 weight = part.weight.astype(X.dtype)
-                sums["sum"] += weight @ X
+                near = X[0]
+                X = X - near
+                shift = (weight @ X) / total
+                mean = near + shift
                 X *= X
-                sums["square"] += weight @ X
-            sums["weight"] += part.weight.sum()
+                square = weight @ X - total * shift**2
+            self.merge(sums, {"weight": np.array([total]), "mean": mean, "square": np.maximum(0.0, square)})
 
     def merge(self, sums: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> None:
-        """Add sums."""
-        for name, total in sums.items():
-            total += others[name]
-
-
-def moments(rows: BlockRows, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and variance of each feature.
-
-    ``shift`` is a point near the rows, a row of the sample for instance: rounding is as small as they are close to it.
-    """
-    sums = rows.map_sum(Moments(shift))
-    mean = sums["sum"] / sums["weight"]
-    return shift + mean, np.maximum(0.0, sums["square"] / sums["weight"] - mean**2)
+        """Put the moments of more rows to those of some."""
+        old, new = sums["weight"][0], others["weight"][0]
+        if new == 0:
+            return
+        apart = others["mean"] - sums["mean"]
+        sums["square"] += others["square"] + apart**2 * (old * new / (old + new))
+        sums["mean"] += apart * (new / (old + new))
+        sums["weight"][0] += new
 
 
 def row_hash(rows: np.ndarray, seed: int) -> np.ndarray:
@@ -111,18 +113,53 @@ class Draw:
         sums.extend(others)
 
 
-def draw_samples(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int) -> tuple[Sample, Sample]:
-    """Two samples without a row in common, each class with its share of the rows but at least ``least`` of each.
+@dataclass(frozen=True)
+class Together:
+    """Task: several tasks in one pass."""
 
-    Of a class that has too few rows for both the second sample gets those of the first as well.
+    tasks: tuple[Any, ...]
+    lanes: int = LANES
+
+    def zero(self) -> list[Any]:
+        """Empty sums of each."""
+        return [task.zero() for task in self.tasks]
+
+    def add(self, sums: list[Any], block: Block) -> None:
+        """Add a block to each."""
+        for task, one in zip(self.tasks, sums, strict=True):
+            task.add(one, block)
+
+    def merge(self, sums: list[Any], others: list[Any]) -> None:
+        """Add sums of each."""
+        for task, one, other in zip(self.tasks, sums, others, strict=True):
+            task.merge(one, other)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What one pass tells of the rows."""
+
+    mean: np.ndarray  # (d,) weighted
+    variance: np.ndarray  # (d,)
+    first: Sample  # of which each class has its share of the rows, but at least a few
+    second: Sample  # likewise, without a row in common
+    large: Sample | None  # each row with the same chance
+
+
+def look(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: float = 0.0) -> Overview:
+    """Moments and samples in one pass; ``large`` is the share of the rows in a third sample, if any.
+
+    Of a class that has too few rows for both samples the second one gets those of the first as well.
     """
     counts, n = rows.class_counts, rows.n_rows
     first, second = (np.minimum(counts, np.maximum(least, np.ceil(size * counts / n))) for size in sizes)
     wanted = first + second
     limit = np.where(wanted >= counts, 1.0, (wanted + 6 * np.sqrt(wanted) + 10) / np.maximum(counts, 1))
-    drawn = rows.map_sum(Draw(np.minimum(1.0, limit), seed))
-    number = np.concatenate([one for one, _ in drawn])
-    y = np.concatenate([block.y for _, block in drawn])
+    tasks: list[Any] = [Moments(rows.n_features), Draw(np.minimum(1.0, limit), seed)]
+    if large > 0:
+        tasks.append(Draw(np.full(len(counts), large), seed + 2))
+    found, drawn, *more = rows.map_sum(Together(tuple(tasks)))
+    number, y, weight, X = _together(drawn)
     parts: tuple[list[np.ndarray], list[np.ndarray]] = [], []
     for c in range(len(counts)):
         here = np.flatnonzero(y == c)
@@ -130,17 +167,26 @@ def draw_samples(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int)
         a, b = int(first[c]), int(second[c])
         parts[0].append(here[:a])
         parts[1].append(here[a : a + b] if len(here) > a else here)
-    weight = np.concatenate([block.weight for _, block in drawn])
-    X = _stack([block.X for _, block in drawn])
 
     def sample(places: list[np.ndarray]) -> Sample:
         at = np.sort(np.concatenate(places))
         return Sample(X[at], y[at], weight[at], rows.class_weights)
 
-    return sample(parts[0]), sample(parts[1])
+    third = None
+    if more and more[0]:
+        _, y3, weight3, X3 = _together(more[0])
+        third = Sample(X3, y3, weight3, rows.class_weights)
+    variance = found["square"] / found["weight"]
+    return Overview(found["mean"], variance, sample(parts[0]), sample(parts[1]), third)
+
+
+def _together(drawn: list[tuple[np.ndarray, Block]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+    """Random numbers, classes, weights and rows of a sample."""
+    columns = [np.concatenate(column) for column in zip(*((n, b.y, b.weight) for n, b in drawn), strict=True)]
+    return columns[0], columns[1], columns[2], _stack([block.X for _, block in drawn])
 
 
 def _stack(parts: list[Any]) -> Any:
     if sparse.issparse(parts[0]):
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
-    return np.concatenate(parts)
+    return np.concatenate([np.asarray(part) for part in parts])

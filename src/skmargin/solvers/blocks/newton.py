@@ -28,8 +28,8 @@ import numpy as np
 
 from skmargin._runtime.progress import say, tell_gap
 from skmargin._runtime.threads import blas_threads
-from skmargin.rows.blocks import Block, BlockRows
-from skmargin.rows.moments import Sample, draw_samples, moments
+from skmargin.rows.blocks import ArrayRows, Block, BlockRows
+from skmargin.rows.moments import Overview, Sample, look
 
 from .passes import BlockProblem, Frame, PassSums, SmoothPass
 from .repair import certified_gap
@@ -41,7 +41,9 @@ GAP_SHARE = 0.6  # share of tol that the residuals may use
 LEAST_PAIRS, LEAST_PAIRS_WILD = 10.0, 100.0  # pairs in the band for each parameter, else the rows can be separated
 CALM, MOST_LOSS = 1.1, 1.5  # loss of fresh rows beside that of S: where S tells all, and where it tells nothing
 DOUBLE_TOL = 1e-5  # below it passes are in float64
+FEW_SAMPLES = 16  # times S, from which on the middle stage pays
 MIDDLE_SHARE, MIDDLE_WIDTH, MIDDLE_CURVATURE, MIDDLE_STEPS = 1 / 8, 0.03, 0.1, 4
+MIDDLE_BYTES = 1 << 26  # most that a copy of some of the rows of a file takes
 CURVATURE_WIDTH = 0.05  # least width of the curvature of the first step on all rows
 WILD_WIDTH = 0.4  # first width where the sample tells little
 MOST_PASSES, MOST_TRIALS = 40, 12
@@ -114,8 +116,11 @@ class SmoothedNewton:
     def begin(self, solve_sample: SampleSolver, start: tuple[np.ndarray, np.ndarray] | None) -> None:
         """Draw the samples, find the first point, the prior and the width."""
         size = max(SAMPLE_ROWS, ROWS_PER_PARAMETER * self.n_parameters)
-        self.S, self.V = draw_samples(self.rows, (size, FRESH_ROWS), CLASS_ROWS, self.seed)
-        self._see_rows()
+        self.middle = self.rows.n_rows > FEW_SAMPLES * size  # a stage on some of the rows pays
+        copied = 0.0 if self.rows.in_memory or not self.middle else self._share_to_copy()
+        seen = look(self.rows, (size, FRESH_ROWS), CLASS_ROWS, self.seed, copied)
+        self.S, self.V, self.M = seen.first, seen.second, seen.large
+        self._see_rows(seen)
         W, b = solve_sample(self.S, self.problem.C * self.S.inflated()) if start is None else start
         self.W = self._point(W, b)
         self.sample_block, self.fresh_block = (Block(one.X, one.y, one.inflated(), 0) for one in (self.S, self.V))
@@ -127,16 +132,18 @@ class SmoothedNewton:
         self.calm = self.loss_ratio < CALM
         self._choose_width()
 
-    def _see_rows(self) -> None:
+    def _share_to_copy(self) -> float:
+        """The share of rows, too many for memory, that the middle stage holds a copy of."""
+        return min(MIDDLE_SHARE, MIDDLE_BYTES / (8 * self.d) / self.rows.n_rows)
+
+    def _see_rows(self, seen: Overview) -> None:
         """Mean and scale of the features, the latter so that a typical row has reach 1."""
-        dense = _dense(self.S.X[: min(len(self.S.y), 1000)])
-        mean, self.variance = moments(self.rows, dense.mean(axis=0, dtype=np.float64))
         centre = np.zeros(self.d)
         if self.problem.intercept == "free":
-            centre = mean.astype(np.float32).astype(np.float64)
-        spread = np.sqrt(self.variance + (mean - centre) ** 2)
+            centre = seen.mean.astype(np.float32).astype(np.float64)
+        self.second = seen.variance + (seen.mean - centre) ** 2  # mean square
+        spread = np.sqrt(self.second)
         inverse = np.divide(1.0, spread, out=np.zeros(self.d), where=spread > 0)
-        self.second = self.variance + (mean - centre) ** 2
         reach = np.sqrt(np.square((_dense(self.S.X) - centre) * inverse).sum(axis=1))
         middle = float(np.median(reach))
         self.frame = Frame(centre, inverse / middle if middle > 0 else inverse)
@@ -229,10 +236,9 @@ class SmoothedNewton:
     def _half(self, W: np.ndarray) -> float:
         return 0.5 * float((np.square(W) * self.penalty).sum())
 
-    def _pass(self, W: np.ndarray, width: float, hessian: float, share: float) -> Place:
-        sums = self.rows.map_sum(self._task(W, width, hessian, share))
-        if share == 1.0:
-            self.passes += 1
+    def _pass(self, stage: Stage, W: np.ndarray, width: float, hessian: float) -> Place:
+        sums = stage.rows.map_sum(self._task(W, width, hessian, stage.share))
+        self.passes += stage.final
         half = self._half(W)
         gradient = W * self.penalty - sums.gradient
         return Place(W, width, half + sums.loss, half + sums.smooth, gradient, sums)
@@ -241,30 +247,33 @@ class SmoothedNewton:
 
     def run(self, max_passes: int) -> BlockState | Refused:
         """All stages from the first point."""
-        hessian = max(self.width, CURVATURE_WIDTH)
-        if self.rows.in_memory and self.rows.n_rows > 16 * len(self.S.y):
-            self._descend(
-                max(self.width, MIDDLE_WIDTH), MIDDLE_CURVATURE, MIDDLE_SHARE, MIDDLE_STEPS + MOST_TRIALS, MIDDLE_STEPS
-            )
-        self.lam = 0.0
-        state = self._descend(self.width, hessian, 1.0, max_passes, max_passes)
+        if self.middle:
+            rows, share = self.rows, MIDDLE_SHARE
+            if self.M is not None:
+                rows, share = ArrayRows(self.M.X, self.M.y, self.M.inflated(), self.k), 1.0
+            width = max(self.width, MIDDLE_WIDTH)
+            self._descend(Stage(rows, share, width, MIDDLE_CURVATURE, MIDDLE_STEPS + MOST_TRIALS, MIDDLE_STEPS, False))
+            self.M, self.lam = None, 0.0
+        curvature = max(self.width, CURVATURE_WIDTH)
+        state = self._descend(Stage(self.rows, 1.0, self.width, curvature, max_passes, max_passes, True))
         if state.gap <= self.tol:
             return state
         return Refused(f"not certified after {self.passes} passes", state)
 
-    def _descend(self, goal: float, hessian: float, share: float, most: int, steps: int) -> BlockState:
-        """Newton steps at widths down to ``goal``, at most so many passes and accepted steps."""
+    def _descend(self, stage: Stage) -> BlockState:
+        """Newton steps at widths down to that of the stage."""
         wild = not self.calm
+        goal, hessian = stage.width, stage.hessian
         width = max(goal, WILD_WIDTH) if wild else goal
         if wild:
             hessian = 2 * width
-        here = self._pass(self.W, width, hessian, share)
-        done = self._certified(here) if share == 1.0 else None
+        here = self._pass(stage, self.W, width, hessian)
+        done = self._certified(here) if stage.final else None
         accepted = failures = 0
         passes = 1
         system = self._system(here)
-        while done is None and passes < most and accepted < steps and failures < MOST_TRIALS:
-            if share == 1.0:
+        while done is None and passes < stage.passes and accepted < stage.steps and failures < MOST_TRIALS:
+            if stage.final:
                 goal = self._adjusted(goal, here, accepted)
             next_width = max(goal, 0.5 * here.width) if wild else goal
             next_hessian = 2 * next_width if wild else max(next_width, 0.4 * hessian)
@@ -272,7 +281,7 @@ class SmoothedNewton:
                 next_width, next_hessian = here.width, hessian
             step = system.step(here.gradient, self.lam)
             slope = float((here.gradient * step).sum())
-            trial = self._pass(here.W + step, next_width, next_hessian, share)
+            trial = self._pass(stage, here.W + step, next_width, next_hessian)
             passes += 1
             now = float((trial.gradient * step).sum())
             if self._accept(here, trial, slope, now):
@@ -283,16 +292,14 @@ class SmoothedNewton:
                 here, hessian = trial, next_hessian
                 self.W = here.W
                 accepted, failures = accepted + 1, 0
-                done = self._certified(here) if share == 1.0 else None
+                done = self._certified(here) if stage.final else None
                 if done is None:
                     system = self._system(here)
             else:
                 self.lam = max(1e-3, (10 if now >= 3 * abs(slope) else 4) * self.lam)
                 failures += 1
-            self._say(share, trial, step)
-        if done is not None:
-            return done
-        return self._state(here, 1.0)
+            self._say(stage, trial)
+        return self._state(here, 1.0) if done is None else done
 
     def _system(self, here: Place) -> NewtonSystem:
         assert here.sums.laplacian is not None
@@ -340,14 +347,27 @@ class SmoothedNewton:
         objective = here.objective if objective is None else objective
         return BlockState(*self.published(), here.width, objective, gap, self.passes, self.problem.C)
 
-    def _say(self, share: float, trial: Place, step: np.ndarray) -> None:
+    def _say(self, stage: Stage, trial: Place) -> None:
         if self.verbose:
             half = 0.5 * float((np.square(trial.gradient) * self.penalty).sum())
             say(
-                f"blocks: {'all rows' if share == 1.0 else f'{share:.3g} of the rows'}, pass {self.passes}, objective "
+                f"blocks: {f'pass {self.passes}' if stage.final else 'some of the rows'}, objective "
                 f"{trial.objective:.6g}, width {trial.width:.2g}, residuals {trial.sums.residual / trial.objective:.1e}"
                 f", gradient {half / trial.objective:.1e}, damping {self.lam:.1g}"
             )
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Steps on some rows or on all."""
+
+    rows: BlockRows
+    share: float  # of these rows
+    width: float  # to reach
+    hessian: float  # first width of the curvature
+    passes: int  # at most
+    steps: int
+    final: bool  # on all rows: the gap counts
 
 
 @dataclass(frozen=True)
