@@ -22,7 +22,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .._numbers import WITH_SQUARE
 from .._runtime.progress import listening, say
+from ..rows.files import CountedRows, OpenRows, counted
 from ..rows.gram import check_gram
+from ..rows.labels import number
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -64,12 +66,22 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
             context = self._init_callback_context(max_subtasks=STEPS).call_on_fit_task_begin(**about)
         heard = context is not None or bool(getattr(self, "verbose", 0))
         with listening(Progress(self, context) if heard else None):
-            method(self, X, y, *args, **metadata)
+            (fit_rows if isinstance(X, OpenRows) else method)(self, X, y, *args, **metadata)
         if context is not None:
             context.call_on_fit_task_end(**about, reconstruction_attributes={})
         return self
 
     return _fit_context(prefer_skip_nested_validation=True)(fit)
+
+
+def fit_rows(estimator: Any, rows: OpenRows, y: Any = None, sample_weight: Any = None, **metadata: Any) -> None:
+    """Fit an estimator to rows in blocks, if it can be."""
+    name = type(estimator).__name__
+    if y is not None or sample_weight is not None or metadata:
+        raise ValueError(f"{name}.fit(rows) takes labels and weights from the rows; y and sample_weight must be None.")
+    if not getattr(estimator, "_in_blocks", False):
+        raise TypeError(f"{name} cannot be fitted to rows in blocks (open_rows): it needs all rows in memory.")
+    estimator._fit_rows(rows)
 
 
 class Progress:
@@ -146,6 +158,28 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             X = canonical_csr(X)
         return Problem(X, codes, weight, k, kept)
 
+    def _count_rows(self, rows: OpenRows) -> CountedRows:
+        """Read rows in blocks once: check, count and encode them; set ``classes_`` and ``n_features_in_``."""
+        self.__dict__.pop("n_iter_", None)
+        found = counted(rows, getattr(self, "n_jobs", None))
+        classes, mass = found.classes, found.class_mass
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes in y (rows of weight 0 do not count), "
+                f"got one class: {classes.tolist()[0]!r}."
+            )
+        given = getattr(self, "class_weight", None)
+        if isinstance(given, str):
+            found.per_class = mass.sum() / (len(classes) * mass)
+            check_weights("class_weight", found.per_class)
+        elif given is not None:
+            found.per_class = weights_of_classes(given, classes)
+        self.classes_, self.n_features_in_ = classes, rows.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if rows.feature_names is not None:
+            self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+        return found
+
     def _check_rows(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """The rows and labels as arrays; sets ``n_features_in_``.
 
@@ -202,8 +236,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows to score.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or rows in blocks
+            The rows to score; of `skmargin.datasets.open_rows` the result is an iterator over blocks.
 
         Returns
         -------
@@ -211,6 +245,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             One column for each class in the order of ``classes_``; with two classes a single column, positive
             where the second class wins.
         """
+        if isinstance(X, OpenRows):
+            return (self.decision_function(block) for block, _, _ in X)  # type: ignore[return-value]
         scores = self._finite_scores(self._check_predict(X))
         return scores.ravel() if len(self.classes_) == 2 else scores
 
@@ -226,14 +262,16 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows to classify.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or rows in blocks
+            The rows to classify; of `skmargin.datasets.open_rows` the result is an iterator over blocks.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
             One of ``classes_`` for each row.
         """
+        if isinstance(X, OpenRows):
+            return (self.predict(block) for block, _, _ in X)  # type: ignore[return-value]
         return self._labels(self._check_predict(X))
 
     def _labels(self, X: Any) -> np.ndarray:
@@ -347,18 +385,6 @@ def check_weights(name: str, weight: np.ndarray) -> None:
         raise ValueError(f"{name} contains a number of size {weight.max():.1e}; at most {most:.0e} can be used.")
     if (least := weight.min(initial=1.0, where=weight > 0)) < 1 / most:
         raise ValueError(f"{name} contains a number of size {least:.1e}; at least {1 / most:.0e}, or 0, can be used.")
-
-
-def number(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct labels in order and the position of each label among them: `np.unique`, which sorts all of them."""
-    if y.dtype.kind not in "iu":
-        return np.unique(y, return_inverse=True)
-    low, high = int(y.min()), int(y.max())
-    if high - low >= len(y) or high > np.iinfo(np.int64).max:
-        return np.unique(y, return_inverse=True)
-    place = y.astype(np.int64) - low
-    present = np.bincount(place) > 0
-    return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1)[place]
 
 
 def seed_of(random_state: Any) -> int:

@@ -43,5 +43,7 @@ class CrammerSingerSVC(DualMachine):
     (True, True)
     """
 
+    _in_blocks = True
+
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "max", 1

@@ -6,11 +6,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from ..rows.files import OpenRows
+from ..solvers.blocks.newton import BlockState
+from ..solvers.blocks.passes import BlockProblem
 from ..solvers.dual.kernel_state import KernelState
-from ..solvers.dual.linear import DualState
-from ..solvers.multi_margin.exact import solve_multi_margin
+from ..solvers.dual.linear import SAMPLE_TOL, DualState
+from ..solvers.multi_margin.exact import block_problem, solve_multi_margin
 from ..solvers.multi_margin.svrg import SVRGState, solve_svrg
 from ._base import Problem
 from ._documented import documented
@@ -65,6 +69,7 @@ class MultiMarginSVC(DualMachine):
     (0.98, True)
     """
 
+    _in_blocks = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **DualMachine._parameter_constraints,
         "solver": [StrOptions({"dual", "svrg"})],
@@ -115,6 +120,26 @@ class MultiMarginSVC(DualMachine):
         if self.solver == "svrg":
             self.trajectory_ = state.trajectory
         return state
+
+    def _fit_rows(self, rows: OpenRows) -> None:
+        if self.solver == "svrg":
+            raise ValueError("solver='svrg' needs all rows in memory; use solver='dual' for rows in blocks.")
+        super()._fit_rows(rows)
+
+    def _block_problem(self, k: int, total_weight: float) -> BlockProblem:
+        return block_problem(k, float(self.C), bool(self.fit_intercept))
+
+    def _solve_sample(
+        self, X: Any, y: np.ndarray, caps: np.ndarray, k: int, seed: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        found = solve_multi_margin(
+            X, y, (k + 1) * caps, k, fit_intercept=bool(self.fit_intercept), tol=SAMPLE_TOL, seed=seed,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
+        return found.W, found.b
+
+    def _publish_blocks(self, found: BlockState) -> None:
+        super()._publish_blocks(replace(found, objective=(len(self.classes_) + 1) * found.objective))
 
     def _forget(self) -> None:
         super()._forget()

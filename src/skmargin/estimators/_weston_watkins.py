@@ -43,5 +43,7 @@ class WestonWatkinsSVC(DualMachine):
     (True, True)
     """
 
+    _in_blocks = True
+
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "sum", n_classes - 1

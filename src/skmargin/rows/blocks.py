@@ -62,7 +62,10 @@ class BlockRows(Protocol):
     n_blocks: int
     in_memory: bool  # whether a pass over some of the rows costs less than one over all
     class_counts: np.ndarray  # (k,) rows of each class
-    class_weights: np.ndarray  # (k,) sum of the weights of each class
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        """Sum of the weights of each class, (k,)."""
 
     def map_sum(self, task: Task[Sums]) -> Sums:
         """The sums of a task over all rows."""

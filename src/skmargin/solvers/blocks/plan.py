@@ -16,7 +16,7 @@ from .passes import BlockProblem, Frame, SmoothPass
 
 LEAST_ROWS, ROWS_PER_PARAMETER = 100_000, 200  # below them the sample is most of the rows, and its solve of the work
 MOST_PARAMETERS = 2_000  # (k - 1) (d + 1): each step solves a dense system of so many unknowns
-SURE_ROWS = 400_000  # from here on it is faster however small C is
+SURE_ROWS = 200_000  # from here on it is faster however small C is
 LEAST_FILLED = 0.05  # share of non-zeros of sparse rows, which passes write out
 
 

@@ -19,7 +19,10 @@ import numpy as np
 from scipy import sparse
 
 from ..._runtime.shared_rows import form_of
-from ..dual.linear import DualState, solve_linear
+from ..blocks.newton import BlockState
+from ..blocks.passes import BlockProblem
+from ..blocks.plan import solve_in_memory, suits
+from ..dual.linear import SAMPLE_TOL, DualState, solve_linear
 
 
 def with_constant(X: Any, value: float) -> Any:
@@ -32,6 +35,38 @@ def with_constant(X: Any, value: float) -> Any:
         return np.hstack([rows, column])
 
     return form_of(X, value, make)
+
+
+def block_problem(k: int, C: float, fit_intercept: bool) -> BlockProblem:
+    """The machine of Weston and Watkins for rows in blocks; its objective is that of Xu's divided by k + 1."""
+    intercept = "penalized" if fit_intercept else "none"
+    return BlockProblem(k, "sum", C / (k + 1), k - 1, intercept=intercept, constant=float(np.sqrt(k + 1)))
+
+
+def _many_rows(
+    X: Any, y: np.ndarray, cap: np.ndarray, k: int, fit_intercept: bool, tol: float, max_iter: int, seed: int,
+    state: DualState | None, n_jobs: int | None, verbose: int,
+) -> DualState | None:  # fmt: skip
+    """By smoothed Newton steps (solvers/blocks), which need no copy of the rows with a constant feature."""
+
+    def solve_sample(X: Any, y: np.ndarray, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = solve_multi_margin(
+            X, y, (k + 1) * caps, k, fit_intercept=fit_intercept, tol=SAMPLE_TOL, seed=seed, n_jobs=n_jobs
+        )
+        return found.W, found.b
+
+    found = solve_in_memory(
+        X, y, cap / (k + 1), replace(block_problem(k, 1.0, fit_intercept), C=1.0), solve_sample, tol=tol,
+        max_iter=max_iter, seed=seed, start=None if state is None else (state.W, state.b), n_jobs=n_jobs,
+        verbose=verbose,
+    )  # fmt: skip
+    if not isinstance(found, BlockState):
+        return None
+    nothing = np.zeros(len(y) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+    return DualState(
+        found.W, found.b, *nothing, np.zeros(k), cap / (k + 1), (k + 1) * found.objective, found.gap, found.n_iter,
+        found.width,
+    )  # fmt: skip
 
 
 def solve_multi_margin(
@@ -53,6 +88,12 @@ def solve_multi_margin(
     The state holds class vectors, intercepts and objective of Xu's problem, and the duals of the other one.
     """
     k = n_classes
+    if suits(X, k, True):
+        found = _many_rows(X, y, cap, k, fit_intercept, tol, max_iter, seed, state, n_jobs, verbose)
+        if found is not None:
+            return found
+    if state is not None and state.width > 0:
+        state = None
     constant = float(X.dtype.type(np.sqrt(k + 1)))  # as the rows hold it
     rows = with_constant(X, constant) if fit_intercept else X
     state = solve_linear(
