@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -246,9 +246,26 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             where the second class wins.
         """
         if isinstance(X, OpenRows):
-            return (self.decision_function(block) for block, _, _ in X)  # type: ignore[return-value]
-        scores = self._finite_scores(self._check_predict(X))
+            return self._blockwise(X, self._flat_scores)  # type: ignore[return-value]
+        return self._flat_scores(self._check_predict(X))
+
+    def _flat_scores(self, X: Any) -> np.ndarray:
+        """Scores of checked rows, as they are published."""
+        scores = self._finite_scores(X)
         return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def _blockwise(self, rows: OpenRows, method: Callable[[Any], np.ndarray]) -> Iterator[np.ndarray]:
+        """A method of each block of rows, which are checked where they are read."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if rows.n_features != self.n_features_in_:
+            raise ValueError(
+                f"{rows.name} has {rows.n_features} features, but {type(self).__name__} was fitted with "
+                f"{self.n_features_in_} features."
+            )
+        if names is not None and rows.feature_names is not None and rows.feature_names != names.tolist():
+            raise ValueError(f"{rows.name} has other features than {type(self).__name__} was fitted with.")
+        return (method(X) if X.shape[0] else self.classes_[:0] for X, _, _ in rows)
 
     def _finite_scores(self, X: Any) -> np.ndarray:
         """Scores of checked rows, of which there may be some that are not finite: they are refused."""
@@ -271,7 +288,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             One of ``classes_`` for each row.
         """
         if isinstance(X, OpenRows):
-            return (self.predict(block) for block, _, _ in X)  # type: ignore[return-value]
+            return self._blockwise(X, self._labels)  # type: ignore[return-value]
         return self._labels(self._check_predict(X))
 
     def _labels(self, X: Any) -> np.ndarray:

@@ -187,14 +187,12 @@ class CountedRows:
 def counted(rows: OpenRows, n_jobs: int | None = 1) -> CountedRows:
     """Read all rows once: check them, number their labels, count them.  Rows of weight 0 are left out from now on."""
     book, codes, mass = LabelBook(), [], np.zeros(0)
-    labels = rows.labels
+    of_labels = None if rows.labels is None else book.encode(rows.labels)  # batches hold numbers of them
     for place, batch in enumerate(prefetched(rows.batches())):
         if batch.y is None:
-            raise ValueError(
-                f"{rows.name}: has no labels; name their column: open_rows(..., target=...)."
-            )
+            raise ValueError(f"{rows.name}: has no labels; name their column: open_rows(..., target=...).")
         try:
-            y = book.encode(batch.y if labels is None else labels[batch.y])
+            y = book.encode(batch.y) if of_labels is None else of_labels[batch.y]
         except ValueError as error:
             raise ValueError(f"{rows.name}, block {place}: {error}.") from None
         if batch.weight is not None:

@@ -28,6 +28,8 @@ class LabelBook:
 
     def encode(self, y: np.ndarray) -> np.ndarray:
         """The numbers of these labels, int32."""
+        if len(y) == 0:
+            return np.zeros(0, dtype=np.int32)
         if y.dtype == object and not all(isinstance(label, str) for label in y):
             kinds = sorted({type(label).__name__ for label in y})
             raise ValueError(f"labels must be numbers or strings of one type, got {', '.join(kinds)}")
