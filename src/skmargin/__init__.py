@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Where each public name lives.  Loaded on first use: `import skmargin` costs nothing.
-_SUBMODULES = ("datasets", "inspection", "model_files", "model_selection", "report", "torch")
+_SUBMODULES = ("datasets", "inspection", "model_files", "model_selection", "onnx", "report", "torch")
 _HOMES = {
     "CrammerSingerSVC": "_crammer_singer",
     "FuzzyPairwiseClassifier": "_fuzzy_pairwise",

@@ -33,8 +33,8 @@ def test_unclassifiable_regions_are_resolved():
     X = np.c_[np.cos(angles[y]), np.sin(angles[y])] + 0.9 * rng.standard_normal((60, 2))
     fuzzy = FuzzyPairwiseClassifier(LinearSVC(random_state=0)).fit(X, y)
     grid = rng.uniform(-1, 1, (4000, 2))
-    duels = np.column_stack([e.decision_function(grid) for e in fuzzy.estimators_])
-    f01, f02, f12 = duels.T
+    subproblems = np.column_stack([e.decision_function(grid) for e in fuzzy.estimators_])
+    f01, f02, f12 = subproblems.T
     won = np.array([[f01 < 0, f02 < 0], [f01 > 0, f12 < 0], [f02 > 0, f12 > 0]])
     votes = won.sum(axis=1).T
     m = fuzzy.memberships(grid)

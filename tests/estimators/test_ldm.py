@@ -162,7 +162,7 @@ def test_warm_start(route, monkeypatch):
     cold = LDMClassifier(**{**warm.get_params(), "warm_start": False}).fit(IRIS, SPECIES, sample_weight=weight)
     assert_allclose(warm.objective_, cold.objective_, rtol=5e-5)
     warm.fit(IRIS[:100], SPECIES[:100])  # other rows: from nothing
-    assert not hasattr(LDMClassifier(random_state=0).fit(IRIS, SPECIES), "_before")
+    assert not hasattr(LDMClassifier(random_state=0).fit(IRIS, SPECIES), "_warm_state")
 
 
 @pytest.mark.parametrize("estimator", [LDMClassifier(random_state=0), LDMClassifier(loss="least_squares"), LSSVC()],

@@ -100,7 +100,7 @@ def test_pieces_that_let_ctrl_c_through_make_the_same_interior_point(p, shape, m
     whole, heard = solve(), []
     monkeypatch.setattr(lp_interior, "BLOCK", 4e4)
     monkeypatch.setattr(lp_interior, "PANEL", 6)
-    monkeypatch.setattr(lp_interior, "tell", lambda: heard.append(True))
+    monkeypatch.setattr(lp_interior, "report", lambda: heard.append(True))
     pieces = solve()
     assert pieces.objective == pytest.approx(whole.objective, rel=1e-7)
     np.testing.assert_allclose(pieces.W, whole.W, atol=1e-4)

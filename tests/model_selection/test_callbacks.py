@@ -21,7 +21,7 @@ from skmargin import (
     ULDMClassifier,
     WestonWatkinsSVC,
 )
-from skmargin._runtime.progress import counted, listening, part, tell, tell_gap
+from skmargin._runtime.progress import counting, listening, progress_range, report, report_gap
 from skmargin.estimators import _base
 from skmargin.estimators._base import STEPS
 from skmargin.model_selection import MarginSearchCV, margin_path
@@ -158,15 +158,15 @@ def test_a_long_fit_tells_how_far_it_is_from_inside(estimator, slow):
 def test_shares_of_parts():
     heard = []
     with listening(heard.append):
-        tell_gap(1e-2, 1e-4)
-        with part(0.5, 1.0):
-            tell(0.5)
-            with part(0, 0):
-                tell(1.0)
-        assert [counted(lambda item: 2 * item, 2)(item) for item in (1, 2)] == [2, 4]
+        report_gap(1e-2, 1e-4)
+        with progress_range(0.5, 1.0):
+            report(0.5)
+            with progress_range(0, 0):
+                report(1.0)
+        assert [counting(lambda item: 2 * item, 2)(item) for item in (1, 2)] == [2, 4]
         with listening(None):
-            tell(1.0)
-    tell(1.0)
+            report(1.0)
+    report(1.0)
     assert heard == [0.5, 0.75, 0.5, 0.5, 0.5]
 
 

@@ -36,7 +36,7 @@ from skmargin import (
     ULDMClassifier,
     WestonWatkinsSVC,
 )
-from skmargin._runtime.shared_rows import Lent, form_of, lending, whole_form, window
+from skmargin._runtime.shared_rows import SharedRows, converted, converted_whole, sharing_rows, window
 from skmargin.model_selection import MarginSearchCV, default_grid
 from skmargin.model_selection._folds import windows
 from skmargin.model_selection._racing import hopeless
@@ -465,47 +465,49 @@ def test_a_thread_needs_pieces_of_the_rows_only(estimator, grid, shape, dtype, s
 def test_lent_rows():
     rows = np.arange(40.0).reshape(20, 2)
     single = lambda whole: whole.astype(np.float32)  # noqa: E731
-    lent = Lent(rows)
-    with lending(lent):
-        first, second = form_of(rows[3:9], "f", single), form_of(rows[5:20], "f", single)
+    shared = SharedRows(rows)
+    with sharing_rows(shared):
+        first, second = converted(rows[3:9], "f", single), converted(rows[5:20], "f", single)
         assert np.shares_memory(first, second) and first.dtype == np.float32
         assert_array_equal(first, rows[3:9])
-        assert_array_equal(form_of(first[1:3], "wide", lambda r: np.hstack([r, r])), np.hstack([rows[4:6]] * 2))
-        wide = form_of(rows[4:6], "wide", lambda r: np.hstack([r, r]))  # of other rows than the one before
+        assert_array_equal(converted(first[1:3], "wide", lambda r: np.hstack([r, r])), np.hstack([rows[4:6]] * 2))
+        wide = converted(rows[4:6], "wide", lambda r: np.hstack([r, r]))  # of other rows than the one before
         assert wide.dtype == np.float64
         between, of_another_type = rows.ravel()[1:13].reshape(6, 2), rows.view(np.int64)[3:9]
         for other in (rows[::2], rows[:, :1], rows[3:9].copy(), between, of_another_type):  # no windows
-            assert not np.shares_memory(form_of(other, "f", single), first)
-            assert_array_equal(form_of(other, "f", single), other)
-    assert not np.shares_memory(form_of(rows[3:9], "f", single), first)
+            assert not np.shares_memory(converted(other, "f", single), first)
+            assert_array_equal(converted(other, "f", single), other)
+    assert not np.shares_memory(converted(rows[3:9], "f", single), first)
 
 
 def test_lent_sparse_rows_with_empty_ones():
     dense = np.arange(24.0).reshape(12, 2) * (np.arange(12) % 3 > 0)[:, None]
     rows = sparse.csr_array(dense)
     wide = lambda some: sparse.csr_array(sparse.hstack([some, np.ones((some.shape[0], 1))], format="csr"))  # noqa: E731
-    with lending(Lent(rows, 9)):
-        forms = [form_of(window(rows, slice(a, a + 5)), "wide", wide) for a in range(8)]
+    with sharing_rows(SharedRows(rows, 9)):
+        forms = [converted(window(rows, slice(a, a + 5)), "wide", wide) for a in range(8)]
         for a, form in enumerate(forms):
             assert np.shares_memory(form.data, forms[max(a - 1, 0)].data)
             assert_array_equal(form.toarray(), np.hstack([dense[a : a + 5], np.ones((5, 1))]))
-        single = form_of(forms[3].data, "f", lambda numbers: numbers.astype(np.float32))
-        assert np.shares_memory(single, form_of(forms[4].data, "f", lambda numbers: numbers.astype(np.float32)))
-        made, start = whole_form(window(rows, slice(4, 6)), "count", lambda whole, n: (whole, n), lambda made: made[0])
+        single = converted(forms[3].data, "f", lambda numbers: numbers.astype(np.float32))
+        assert np.shares_memory(single, converted(forms[4].data, "f", lambda numbers: numbers.astype(np.float32)))
+        made, start = converted_whole(
+            window(rows, slice(4, 6)), "count", lambda whole, n: (whole, n), lambda made: made[0]
+        )
         assert (made[0] is rows, made[1], start) == (True, 9, 4)
         part = window(rows, slice(1, 6))
         for columns, n_columns in ((1 - part.indices, 2), (part.indices, 3)):  # other columns, and more of them
             other = sparse.csr_array((part.data, columns, part.indptr), shape=(5, n_columns), copy=False)
             other.data = part.data
-            assert_array_equal(form_of(other, "wide", wide).toarray(), wide(other).toarray())
-    assert not np.shares_memory(form_of(window(rows, slice(0, 5)), "wide", wide).data, forms[0].data)
+            assert_array_equal(converted(other, "wide", wide).toarray(), wide(other).toarray())
+    assert not np.shares_memory(converted(window(rows, slice(0, 5)), "wide", wide).data, forms[0].data)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_rows_in_another_precision_are_shared(container):
     splits = list(KFold(3).split(np.zeros((20, 2))))
     shared = windows(container(np.arange(40.0).reshape(20, 2)), splits)
-    with lending(shared.lent):
+    with sharing_rows(shared.shared):
         first, second = (Rows(train).astype(np.float32) for train, _ in shared.parts[:2])
     numbers = lambda rows: rows.X.data if rows.sparse else rows.X  # noqa: E731
     assert first.dtype == np.float32 and np.shares_memory(numbers(first), numbers(second))

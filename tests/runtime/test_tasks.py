@@ -27,7 +27,7 @@ def test_an_interrupt_waits_a_quarter_of_a_second_at_most(count):
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        run([task] * count, count, deaf=True)
+        run([task] * count, count, uninterruptible=True)
     waited = time.perf_counter() - called[0]
     ended.set()
     thread.join()

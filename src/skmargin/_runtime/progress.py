@@ -1,7 +1,7 @@
-"""How far a solve is, told from inside it: a share from 0 to 1, to whoever listens in this thread.
+"""Progress of a solve, a share from 0 to 1, reported from inside it to the listener of this thread.
 
-Iterations that go on until a relative gap is small count its digits: a gap of 0.03 is half of the way to 0.001.  What
-is made of several solves gives each its `part` of the way.  Loops of the core tell by themselves, every 50 ms.
+Iterations towards a small relative gap count its digits: a gap of 0.03 is half of the way to 0.001.  Work of several
+solves gives each its `progress_range`.  Loops of the core report by themselves, every 50 ms.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from math import log
 from threading import Lock
 from typing import Any
 
-# Who is told, in this thread, which share of a solve is done.
+# Called, in this thread, with the share of the work that is done.
 _listener: ContextVar[Callable[[float], None] | None] = ContextVar("listener", default=None)
 
 
-def tell(share: float = 0.0) -> None:
-    """Say that this share of the work is done; an exception that was sent to this thread is raised here.
+def report(share: float = 0.0) -> None:
+    """Report that this share of the work is done; an exception that was sent to this thread is raised here.
 
     Long loops of the core call it too (base/arrays.hpp).
     """
@@ -27,20 +27,20 @@ def tell(share: float = 0.0) -> None:
         listener(share)
 
 
-def tell_gap(gap: float, tol: float) -> None:
-    """Say that this relative gap was reached on the way to ``tol``."""
+def report_gap(gap: float, tol: float) -> None:
+    """Report that this relative gap was reached on the way to ``tol``."""
     if 0 < gap < 1 and 0 < tol < 1:
-        tell(min(1.0, log(gap) / log(tol)))
+        report(min(1.0, log(gap) / log(tol)))
 
 
-def say(message: str) -> None:
-    """Print a line for those who asked for it with ``verbose``; all lines begin alike, to be found among others."""
+def print_line(message: str) -> None:
+    """Print a line of ``verbose`` output; all of them have one prefix."""
     print(f"[skmargin] {message}")
 
 
 @contextmanager
 def listening(listener: Callable[[float], None] | None) -> Iterator[None]:
-    """Who is told of the work that is done here."""
+    """Report the work that is done here to ``listener``; None: to nobody."""
     token = _listener.set(listener)
     try:
         yield
@@ -49,20 +49,20 @@ def listening(listener: Callable[[float], None] | None) -> Iterator[None]:
 
 
 @contextmanager
-def part(begin: float, end: float) -> Iterator[None]:
-    """The work that is done here is this part of the whole; an empty part says nothing of its own."""
+def progress_range(begin: float, end: float) -> Iterator[None]:
+    """The work that is done here is this range of the whole; an empty range reports nothing."""
     outer = _listener.get()
     with listening(None if outer is None else lambda share: outer(begin + (end - begin) * share)):
         yield
 
 
-def counted(work: Callable[[Any], Any], total: int) -> Callable[[Any], Any]:
-    """``work`` that tells how many of ``total`` items are done, from whatever thread."""
+def counting(work: Callable[[Any], Any], total: int) -> Callable[[Any], Any]:
+    """``work`` of one item, which then reports how many of ``total`` items are done; for any thread."""
     listener, lock, done = _listener.get(), Lock(), 0
     if listener is None:
         return work
 
-    def told(item: Any) -> Any:
+    def counted(item: Any) -> Any:
         nonlocal done
         with listening(None):
             result = work(item)
@@ -71,4 +71,4 @@ def counted(work: Callable[[Any], Any], total: int) -> Callable[[Any], Any]:
             listener(done / total)
         return result
 
-    return told
+    return counted

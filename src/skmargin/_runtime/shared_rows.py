@@ -1,7 +1,7 @@
-"""Rows that several threads solve on at once: what a solver makes of them row by row is made once for all.
+"""How folds share rows: what a solver converts row by row is converted once for all threads.
 
-A search lends the array of which its folds are windows.  A solver that wants the rows of a window in another form
-(single precision, one more column) then gets the window of that form of the whole array.
+A search shares the array of which its folds are windows (model_selection/_folds.py).  A solver that needs the rows of a
+window converted (to float32, with one more column) gets a window of the whole array converted.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-Make = Callable[[Any, int], Any]  # of rows and how many of them are different, see `Lent`
-Form = tuple[Any, int]  # what was made of all rows, and where the window begins
+Make = Callable[[Any, int], Any]  # of rows and how many of them are different, see `SharedRows`
+Converted = tuple[Any, int]  # all rows converted, and where the window begins in them
 
 
-class Lent:
-    """Rows, dense or CSR, and the forms that were made of them or of the numbers of CSR rows.
+class SharedRows:
+    """Rows, dense or CSR, and what they (or the numbers of CSR rows) were converted to.
 
-    The rows behind the first ``n_different`` are these once more, from the beginning.
+    The rows behind the first ``n_different`` are these repeated, from the beginning.
     """
 
     def __init__(self, rows: Any, n_different: int | None = None) -> None:
@@ -35,8 +35,8 @@ class Lent:
     def _add(self, rows: Any) -> None:
         self._bases += [rows, rows.data] if sparse.issparse(rows) else [rows]
 
-    def form(self, window: Any, key: Any, make: Make, rows_of: Callable[[Any], Any]) -> Form | None:
-        """As `whole_form`; None where this is not a window of the rows, or of a form of them."""
+    def converted(self, window: Any, key: Any, make: Make, rows_of: Callable[[Any], Any]) -> Converted | None:
+        """As `converted_whole`; None where this is not a window of the rows, or of a conversion of them."""
         with self._lock:
             for base in self._bases:
                 start = _first_row(window, base)
@@ -45,37 +45,37 @@ class Lent:
                 name = (id(base), key)
                 if name not in self._made:
                     self._made[name] = made = make(base, self._n_different)
-                    self._add(rows_of(made))  # forms may be made of it in turn
+                    self._add(rows_of(made))  # which may be converted in turn
                 return self._made[name], start
         return None
 
 
-_lent: ContextVar[Lent | None] = ContextVar("lent", default=None)
+_shared: ContextVar[SharedRows | None] = ContextVar("lent", default=None)
 
 
 @contextmanager
-def lending(lent: Lent | None) -> Iterator[None]:
-    """Solvers that run here may share forms of these rows."""
-    token = _lent.set(lent)
+def sharing_rows(shared: SharedRows | None) -> Iterator[None]:
+    """Solvers that run here share conversions of these rows."""
+    token = _shared.set(shared)
     try:
         yield
     finally:
-        _lent.reset(token)
+        _shared.reset(token)
 
 
-def form_of(rows: Any, key: Any, make: Callable[[Any], Any]) -> Any:
-    """``make(rows)``, which must treat every row on its own; shared where the rows were lent."""
-    made, start = whole_form(rows, key, lambda whole, _: make(whole), lambda made: made)
+def converted(rows: Any, key: Any, make: Callable[[Any], Any]) -> Any:
+    """``make(rows)``, which must treat every row on its own; shared where the rows are shared."""
+    made, start = converted_whole(rows, key, lambda whole, _: make(whole), lambda made: made)
     return window(made, slice(start, start + rows.shape[0]))
 
 
-def whole_form(rows: Any, key: Any, make: Make, rows_of: Callable[[Any], Any]) -> Form:
-    """What ``make`` gives for the lent rows of which these rows are a window, or for them, and where they begin.
+def converted_whole(rows: Any, key: Any, make: Make, rows_of: Callable[[Any], Any]) -> Converted:
+    """``make`` of the shared rows of which these rows are a window, or of themselves, and where they begin in it.
 
-    ``rows_of`` gives the array in it that has a row for each row.
+    ``rows_of`` gives the array in the result that has one row for each row.
     """
-    lent = _lent.get()
-    found = None if lent is None else lent.form(rows, key, make, rows_of)
+    shared = _shared.get()
+    found = None if shared is None else shared.converted(rows, key, make, rows_of)
     return (make(rows, rows.shape[0]), 0) if found is None else found
 
 
@@ -92,7 +92,7 @@ def window(rows: Any, part: slice) -> Any:
 
 
 def _first_row(window: Any, base: Any) -> int | None:
-    """Where the rows of a window begin in ``base``; None where it is none."""
+    """Where the rows of a window begin in ``base``; None where it is not a window of it."""
     if sparse.issparse(window) or sparse.issparse(base):
         return _first_csr_row(window, base) if sparse.issparse(window) and sparse.issparse(base) else None
     same = window.dtype == base.dtype and window.shape[1:] == base.shape[1:] and window.strides == base.strides

@@ -1,9 +1,8 @@
-"""Long tasks on threads that Ctrl-C stops.
+"""Long tasks on threads, which Ctrl-C stops.
 
 Threads share every array.  Signals reach the main thread only, so the workers are stopped by an exception that is sent
-to them: it is raised at their next line of Python, and loops of the core pass such a line every 50 ms.  A call of
-LAPACK passes none for as long as it takes: a single task that makes such calls runs on a thread as well, beside the
-main one.
+to them: it is raised at their next line of Python, and loops of the core run such a line every 50 ms.  A call of LAPACK
+cannot be interrupted: a single task that makes such calls runs on a second thread while the main one waits for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from sklearn import config_context, get_config
 
 from .threads import blas_threads
 
-GRACE = 0.15  # seconds that stopped workers get; one inside a long call of LAPACK ends by itself, after that call
+GRACE_SECONDS = 0.15  # wait for stopped workers; one inside a long call of LAPACK ends after that call
 
 
-def run(tasks: Iterable[Callable[[], None]], n_threads: int, *, deaf: bool = False) -> None:
+def run(tasks: Iterable[Callable[[], None]], n_threads: int, *, uninterruptible: bool = False) -> None:
     """Run all tasks; the first exception, or Ctrl-C, stops the others and is raised.
 
-    ``deaf`` tasks make calls during which no thread would hear of Ctrl-C.
+    ``uninterruptible`` tasks make calls of LAPACK that last longer than Ctrl-C may wait.
     """
     tasks = list(tasks)
     n_threads = max(1, min(n_threads, len(tasks)))
-    if n_threads == 1 and not (deaf and threading.current_thread() is threading.main_thread()):
+    if n_threads == 1 and not (uninterruptible and threading.current_thread() is threading.main_thread()):
         for task in tasks:
             task()
         return
@@ -42,7 +41,7 @@ def run(tasks: Iterable[Callable[[], None]], n_threads: int, *, deaf: bool = Fal
             for future in futures:
                 future.cancel()
             workers.stop()
-            wait(futures, timeout=GRACE)
+            wait(futures, timeout=GRACE_SECONDS)
             raise
         finally:
             pool.shutdown(wait=False)

@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 
 _lock = Lock()
 _open: dict[object, int] = {}  # the limits in force, in the order in which they began
-_before: Any = None  # knows the numbers of threads before the first of them
-_given = 1  # the largest of them
+_first_limiter: Any = None  # restores the numbers of threads from before the first of them
+_unlimited = 1  # number of BLAS threads before the first limit
 
 
 @cache
@@ -36,9 +36,9 @@ def _blas() -> ThreadpoolController:
 
 @contextmanager
 def _control() -> Iterator[None]:
-    """From 3.8 on threadpoolctl sets no number, and does not say so, while another thread that set one is alive.
+    """Let this thread set the number: threadpoolctl 3.8 silently ignores it while another thread that set one lives.
 
-    Here a thread may end what another began; `_lock` keeps them in order.
+    Here a thread may end a limit that another began; `_lock` keeps them in order.
     """
     openblas = getattr(threadpoolctl, "OpenBLASController", None)
     free = getattr(openblas, "clear_controlling_thread", lambda force: None)
@@ -66,14 +66,14 @@ def blas_threads(count: int) -> Iterator[None]:
     The number belongs to the process, not to a thread: where limits overlap the last one to begin is in force, and the
     last one to end gives back what was there before the first.  Each by itself would give back what another had set.
     """
-    global _before, _given
+    global _first_limiter, _unlimited
     me = object()
     try:
         with _lock:
             if not _open:
-                _given = blas_count()
+                _unlimited = blas_count()
             limiter = _set(count)
-            _before = limiter if not _open else _before
+            _first_limiter = limiter if not _open else _first_limiter
             _open[me] = count
         yield
     finally:
@@ -81,9 +81,9 @@ def blas_threads(count: int) -> Iterator[None]:
             _open.pop(me, None)  # an interrupt may come first
             if _open:
                 _set(next(reversed(_open.values())))
-            elif _before is not None:
+            elif _first_limiter is not None:
                 with _control():
-                    _before.restore_original_limits()
+                    _first_limiter.restore_original_limits()
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -91,7 +91,7 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs is not None:
         return effective_n_jobs(n_jobs)
     with _lock:
-        return _given if _open else blas_count()
+        return _unlimited if _open else blas_count()
 
 
 @cache
@@ -108,7 +108,7 @@ def on_threads(work: Callable[[Item], Result], items: Iterable[Item], count: int
     queue = deque(enumerate(items))
     results: list[Any] = [None] * len(queue)
 
-    def some() -> None:
+    def take_items() -> None:
         while queue:
             try:
                 place, item = queue.popleft()
@@ -116,14 +116,14 @@ def on_threads(work: Callable[[Item], Result], items: Iterable[Item], count: int
                 return
             results[place] = work(item)
 
-    def hire(context: Context) -> Future[None]:
-        return _pool().submit(lambda: context.run(some))
+    def submit(context: Context) -> Future[None]:
+        return _pool().submit(lambda: context.run(take_items))
 
-    # Where Python has no lock a thread keeps the context in which it began, with all that is in it, for ever: those of
-    # the pool begin in an empty one, and work in that of the call.
-    others = [Context().run(hire, copy_context()) for _ in range(min(count, len(queue)) - 1)]
+    # In free-threaded Python a thread keeps the context in which it started alive: threads of the pool start in an
+    # empty one, and run the work in that of the call.
+    others = [Context().run(submit, copy_context()) for _ in range(min(count, len(queue)) - 1)]
     try:
-        some()
+        take_items()
         for other in others:
             if not other.cancel():  # one that has not begun has nothing left to do, and after a fork never would
                 other.result()

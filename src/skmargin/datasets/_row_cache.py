@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from skmargin._runtime.progress import tell
+from skmargin._runtime.progress import report
 from skmargin.rows.files import Batch
 
 from ._files import DataError, as_labels, line_chunks, open_data
@@ -166,7 +166,7 @@ def _convert(source: Path, part: Path, wanted: dict[str, Any], start: int, line:
                 journal.flush()
             except OSError as error:
                 raise _CannotWrite(error) from None
-            tell(min(1.0, done.offset / max(1, wanted["stamp"][0])))
+            report(min(1.0, done.offset / max(1, wanted["stamp"][0])))
     if stamp_of(source) != wanted["stamp"]:
         raise DataError(f"{source} changed while it was read; open it again.")
     if done.rows == 0:

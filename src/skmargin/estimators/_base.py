@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._numbers import WITH_SQUARE
-from .._runtime.progress import listening, say
+from .._runtime.progress import listening, print_line
 from ..rows.files import CountedRows, OpenRows, counted
 from ..rows.gram import check_gram
 from ..rows.labels import number
@@ -103,7 +103,7 @@ class Progress:
         now = time.perf_counter()
         if getattr(self.estimator, "verbose", 0) and now - self.said > SECONDS:
             self.said = now
-            say(f"{type(self.estimator).__name__}: {self.done / STEPS:.0%} of the way, {now - self.start:.0f} s")
+            print_line(f"{type(self.estimator).__name__}: {self.done / STEPS:.0%} of the way, {now - self.start:.0f} s")
 
 
 class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):

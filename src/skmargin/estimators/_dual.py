@@ -14,16 +14,16 @@ from .._runtime.memory import free_memory
 from .._runtime.threads import blas_threads
 from ..rows.blocks import BlockRows
 from ..rows.files import OpenRows
-from ..rows.gram import KERNELS, ROUNDING, check_symmetric, gram, resolve_gamma
-from ..rows.kernel_rows import KernelRows, farthest, row_dtype
+from ..rows.gram import GRAM32_RTOL, KERNELS, check_symmetric, gram, resolve_gamma
+from ..rows.kernel_rows import KernelRows, max_squared_norm, row_dtype
 from ..rows.moments import Sample
 from ..solvers.blocks.from_rows import Loaded, is_small, load, solve_rows
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
-from ..solvers.dual.kernel import solve_kernel
-from ..solvers.dual.kernel_factor import can_factor, factor_updates, solve_factor
+from ..solvers.dual.kernel import solve_kernel_dual
+from ..solvers.dual.kernel_factor import can_factor, factor_cost, solve_factor
 from ..solvers.dual.kernel_state import KernelState
-from ..solvers.dual.linear import SAMPLE_TOL, TINY, DualState, all_but_reserve, solve_linear
+from ..solvers.dual.linear import SAMPLE_TOL, TINY_PROBLEM, DualState, first_gear_iterations, solve_linear
 from ._base import COUNT, JOBS, Problem, fitting, seed_of
 from ._scores import KernelScores
 
@@ -31,7 +31,7 @@ LARGEST_CAP = 1e15  # bound of a dual beyond which sums of a kernel machine lose
 PROBE = 64  # rows on which a kernel function is tried
 
 
-class Before(NamedTuple):
+class WarmStart(NamedTuple):
     """The last fit, kept for a warm start."""
 
     solution: Any
@@ -132,21 +132,21 @@ class DualMachine(KernelScores):
                 f"C times the largest weight is {largest:.1e}; kernel machines take at most {LARGEST_CAP:.0e}."
             )
         seed = seed_of(self.random_state)
-        before = getattr(self, "_before", None) if self.warm_start else None
-        self.__dict__.pop("_before", None)
+        warm = getattr(self, "_warm_state", None) if self.warm_start else None
+        self.__dict__.pop("_warm_state", None)
         loss = self._loss(problem.n_classes)
-        if before is not None and before.loss != loss:  # its duals need not lie within the bounds of this one
-            before = None
+        if warm is not None and warm.loss != loss:  # its duals need not lie within the bounds of this one
+            warm = None
         solution: Any
         if self._is_linear():
-            solution = self._fit_linear(problem, seed, before)
+            solution = self._fit_linear(problem, seed, warm)
         else:
             with blas_threads(1):  # kernel rows have threads of their own, which those of BLAS would keep waiting
-                solution = self._fit_kernel(problem, seed, before)
+                solution = self._fit_kernel(problem, seed, warm)
         if not np.isfinite(solution.objective):
             raise ValueError(f"{type(self).__name__} met numbers beyond double precision; scale the features or C.")
         if self.warm_start:
-            self._before = Before(solution, problem.y, self.C * problem.weight, loss)
+            self._warm_state = WarmStart(solution, problem.y, self.C * problem.weight, loss)
         self.objective_, self.dual_gap_, self.n_iter_ = solution.objective, solution.gap, solution.n_iter
         self._warn_unless_converged(solution)
 
@@ -154,8 +154,8 @@ class DualMachine(KernelScores):
         if solution.gap > self.tol:
             self._warn_not_converged(solution.gap)
 
-    def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> DualState:
-        state = before.solution if before is not None and before.fits(problem, DualState) else None
+    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> DualState:
+        state = warm.solution if warm is not None and warm.fits(problem, DualState) else None
         state = solve_linear(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed, state=state,
@@ -174,7 +174,7 @@ class DualMachine(KernelScores):
         """Fit to counted rows, wherever they are; ``classes_`` and ``n_features_in_`` are set."""
         k, seed = len(self.classes_), seed_of(self.random_state)
         start = self._class_vectors() if self.warm_start else None
-        self.__dict__.pop("_before", None)
+        self.__dict__.pop("_warm_state", None)
         if is_small(rows):
             return self._fit_loaded(load(rows))
         problem = self._block_problem(k, float(rows.class_weights.sum()))
@@ -223,8 +223,8 @@ class DualMachine(KernelScores):
         if found.gap > self.tol:
             self._warn_not_converged(found.gap)
 
-    def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> KernelState:
-        state = self._solve_kernel(problem, self.C * problem.weight, seed, before, bool(self.fit_intercept))
+    def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> KernelState:
+        state = self._solve_kernel(problem, self.C * problem.weight, seed, warm, bool(self.fit_intercept))
         self._set_kernel(problem, *state.machine(problem.y))
         return state
 
@@ -241,18 +241,18 @@ class DualMachine(KernelScores):
     def _kernel_rows(self, problem: Problem, offset: float = 0.0) -> tuple[KernelRows, bool]:
         """The kernel matrix, and whether a solve to rounding costs next to nothing."""
         X = self._kernel_points(problem)
-        tiny = len(problem.y) ** 2 * problem.n_classes <= TINY
+        tiny = len(problem.y) ** 2 * problem.n_classes <= TINY_PROBLEM
         dtype = np.float64 if tiny else self._row_dtype(X)
         rows = KernelRows(
             X, self.kernel, self._gamma, self.degree, self.coef0, dtype, self.cache_size, self.n_jobs, offset
         )
         least, largest = rows.diagonal.min(), rows.diagonal.max()
-        if least < -ROUNDING * max(largest, -least):  # other signs take as long to find as the fit
+        if least < -GRAM32_RTOL * max(largest, -least):  # other signs take as long to find as the fit
             raise ValueError(f"kernel={self.kernel!r} is not positive semi-definite: a row has K(x, x) = {least:.3g}.")
         return rows, tiny
 
     def _row_dtype(self, X: Any) -> Any:
-        square = farthest(X) if isinstance(self.kernel, str) and self.kernel == "rbf" else 0.0
+        square = max_squared_norm(X) if isinstance(self.kernel, str) and self.kernel == "rbf" else 0.0
         return row_dtype(self.tol, self.kernel, self._gamma, square)
 
     def _solve_kernel(
@@ -260,26 +260,26 @@ class DualMachine(KernelScores):
         problem: Problem,
         cap: np.ndarray,
         seed: int,
-        before: Before | None,
+        warm: WarmStart | None,
         free_intercept: bool,
         offset: float = 0.0,
     ) -> KernelState:
         rows, tiny = self._kernel_rows(problem, offset)
         state = None
-        if before is not None and before.fits(problem, KernelState):
-            state = before.solution.rescaled(self.C * problem.weight / before.cap, problem.y)
+        if warm is not None and warm.fits(problem, KernelState):
+            state = warm.solution.rescaled(self.C * problem.weight / warm.cap, problem.y)
 
         task = rows, problem.y, cap, problem.n_classes, *self._loss(problem.n_classes)
 
         def ascend(passes: int, start: KernelState | None, updates: float = np.inf) -> KernelState:
-            return solve_kernel(
+            return solve_kernel_dual(
                 *task, fit_intercept=free_intercept, tol=self.tol, max_iter=passes, random_state=seed, state=start,
                 max_updates=updates,
             )  # fmt: skip
 
         if not can_factor(rows):
             return ascend(self.max_iter, state)
-        state = ascend(all_but_reserve(self.max_iter), state, factor_updates(rows.n))
+        state = ascend(first_gear_iterations(self.max_iter), state, factor_cost(rows.n))
         if (tiny or state.gap > self.tol) and state.n_iter < self.max_iter:
             state = solve_factor(
                 *task, fit_intercept=free_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, start=state

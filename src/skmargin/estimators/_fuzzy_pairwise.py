@@ -33,11 +33,11 @@ from ._base import JOBS, check_compressed, encode_labels
 
 
 class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """One two-class classifier for each pair of classes; the class whose worst duel is best wins.
+    """One two-class classifier for each pair of classes; the class whose worst pair is best wins.
 
-    With the score ``f_ij(x)`` of the duel of classes i and j, positive for i, the membership of class i is
+    With the score ``f_ij(x)`` of the pair of classes i and j, positive for i, the membership of class i is
     ``m_i(x) = min over j of min(1, f_ij(x))``, and the class with the largest membership is predicted.  Where one class
-    wins all its duels that is the class voted for; where no class does, voting has ties and the memberships decide.
+    wins all its pairs that is the class voted for; where no class does, voting has ties and the memberships decide.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         self.pair_rows_ = [rows for _, rows in fitted] if pairwise else None
         return self
 
-    def _duel_scores(self, X: Any) -> np.ndarray:
+    def _pair_scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         check_compressed(X)
         X = validate_data(self, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=False)
@@ -158,10 +158,10 @@ class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         m : ndarray of shape (n_samples, n_classes)
             One column a class, in the order of ``classes_``.
         """
-        return memberships(self._duel_scores(X), len(self.classes_))
+        return memberships(self._pair_scores(X), len(self.classes_))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Memberships of the classes; for two classes the score of their duel.
+        """Memberships of the classes; for two classes the score of their pair.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         -------
         scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
         """
-        F = self._duel_scores(X)
+        F = self._pair_scores(X)
         return F.ravel() if len(self.classes_) == 2 else memberships(F, len(self.classes_))
 
     def predict(self, X: Any) -> np.ndarray:

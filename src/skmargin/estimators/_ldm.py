@@ -9,15 +9,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._numbers import WITH_SQUARE, checked
-from ..rows.gram import is_definite, rounding_of
+from ..rows.gram import eigenvalue_rtol, is_definite
 from ..solvers.two_class import ldm as ldm_dual
 from ..solvers.two_class.ldm import LDMProblem, LDMState
-from ..solvers.two_class.linear_system import Machine
-from ..solvers.two_class.pairwise import Duel, most_rows
-from ..solvers.two_class.ridge_direct import iterate_features, iterate_kernel
-from ..solvers.two_class.ridge_direct import solve_features as ridge_features
-from ..solvers.two_class.ridge_direct import solve_kernel as ridge_kernel
-from ..solvers.two_class.sources import Features
+from ..solvers.two_class.pairwise import Subproblem, most_rows
+from ..solvers.two_class.ridge_direct import iterate_features, iterate_kernel, solve_features_ridge, solve_kernel_ridge
+from ..solvers.two_class.ridge_spectrum import RidgeSpec
+from ..solvers.two_class.row_sources import Features
 from ._base import fitting, seed_of
 from ._pairwise import PairwiseMachines, Prepared
 
@@ -25,7 +23,7 @@ GRADIENT_TOL = 1e-8  # of least squares: a gradient says less of the objective t
 
 
 class Fitted(NamedTuple):
-    """The machines of one duel: one column each."""
+    """The machines of one two-class problem: one column each."""
 
     coef: np.ndarray
     intercept: np.ndarray
@@ -35,14 +33,14 @@ class Fitted(NamedTuple):
     states: list[LDMState | None]
 
 
-class Before(NamedTuple):
-    """The last fit, kept for a warm start: codes of the sorted rows, and the states of every duel."""
+class WarmStart(NamedTuple):
+    """The last fit, kept for a warm start: codes of the sorted rows, and the states of every two-class problem."""
 
     y: np.ndarray
     states: list[list[LDMState | None]]
 
     def fits(self, y: np.ndarray, like: list[list[LDMState | None]]) -> bool:
-        """Whether it is a solution for the same labels (hence, the user says, the same rows) and the same duels."""
+        """Whether it is a solution for the same labels (so, by contract, the same rows) and problems."""
         return np.array_equal(self.y, y) and [len(s) for s in self.states] == [len(s) for s in like]
 
 
@@ -73,7 +71,8 @@ class LDMClassifier(PairwiseMachines):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     multi_class : {"fuzzy_pairwise", "ovo", "ovr"}, default="fuzzy_pairwise"
-        How two-class machines decide between several classes: least lost duel, votes, or each class against the rest.
+        How two-class machines decide between several classes: by the least lost pair, by votes, or each class against
+        the rest.
     basis : {"auto", "all", "random", "kmeans++", "cholesky"}, default="auto"
         Rows that span ``w``: all, or ``n_basis`` of them.  "auto" takes all up to 6000 rows in a two-class problem.
     n_basis : int, default=1000
@@ -213,21 +212,21 @@ class LDMClassifier(PairwiseMachines):
             checked(name, getattr(self, name), most=WITH_SQUARE)
         prepared = self._prepare(X, y, sample_weight, "kernel")
         seed = seed_of(self.random_state)
-        before = getattr(self, "_before", None) if self.warm_start else None
-        self.__dict__.pop("_before", None)
-        nothing: list[list[LDMState | None]] = [[None] * duel.Y.shape[1] for duel in prepared.duels]
-        starts = before.states if before is not None and before.fits(prepared.problem.y, nothing) else nothing
+        warm = getattr(self, "_warm_state", None) if self.warm_start else None
+        self.__dict__.pop("_warm_state", None)
+        nothing: list[list[LDMState | None]] = [[None] * subproblem.Y.shape[1] for subproblem in prepared.subproblems]
+        starts = warm.states if warm is not None and warm.fits(prepared.problem.y, nothing) else nothing
 
-        def work(task: tuple[Duel, list[LDMState | None]]) -> Fitted:
+        def work(task: tuple[Subproblem, list[LDMState | None]]) -> Fitted:
             if self.loss == "hinge":
                 with np.errstate(over="ignore", invalid="ignore"):  # refused below
                     return self._hinge(prepared, *task, seed)
             return self._least_squares(prepared, task[0])
 
-        items = list(zip(prepared.duels, starts, strict=True))
-        fitted = self._of_all_duels(work, items, most_rows(prepared.duels))
+        items = list(zip(prepared.subproblems, starts, strict=True))
+        fitted = self._of_all_subproblems(work, items, most_rows(prepared.subproblems))
         if self.warm_start and self.loss == "hinge":
-            self._before = Before(prepared.problem.y, [one.states for one in fitted])
+            self._warm_state = WarmStart(prepared.problem.y, [one.states for one in fitted])
         self.objective_ = float(sum(one.objective for one in fitted))
         gap = max(one.gap for one in fitted)
         if not np.isfinite([one.objective + one.gap for one in fitted]).all():
@@ -246,29 +245,30 @@ class LDMClassifier(PairwiseMachines):
             self._warn_of_cancelling(prepared, [one.coef for one in fitted])
         return self
 
-    def _problem(self, prepared: Prepared, duel: Duel, y: np.ndarray) -> LDMProblem:
-        weight = prepared.problem.weight[duel.rows]
+    def _problem(self, prepared: Prepared, subproblem: Subproblem, y: np.ndarray) -> LDMProblem:
+        weight = prepared.problem.weight[subproblem.rows]
         return LDMProblem(np.ascontiguousarray(y), weight, float(self.C), float(self.lambda1), float(self.lambda2))
 
-    def _hinge(self, prepared: Prepared, duel: Duel, starts: list[LDMState | None], seed: int) -> Fitted:
-        source, problems = prepared.source, [self._problem(prepared, duel, y) for y in duel.Y.T]
+    def _hinge(self, prepared: Prepared, subproblem: Subproblem, starts: list[LDMState | None], seed: int) -> Fitted:
+        source, problems = prepared.source, [self._problem(prepared, subproblem, y) for y in subproblem.Y.T]
         limits = (self.tol, self.max_iter, seed)
         if isinstance(source, Features):
-            Phi = source.rows(duel.rows)
+            Phi = source.rows(subproblem.rows)
             Phi = ldm_dual.with_constant(Phi) if self.fit_intercept else Phi
             states = [
-                ldm_dual.solve_features(Phi, one, *limits, start) for one, start in zip(problems, starts, strict=True)
+                ldm_dual.solve_features_ldm(Phi, one, *limits, start)
+                for one, start in zip(problems, starts, strict=True)
             ]
             coef = np.array([state.coef for state in states]).T
             coef, intercept = (coef[:-1], coef[-1]) if self.fit_intercept else (coef, np.zeros(len(states)))
         else:
-            K = source.square(duel.rows)
+            K = source.square(subproblem.rows)
             if self.fit_intercept:
                 K += 1
             if not is_definite(self.kernel, self.degree, self.coef0):
-                ldm_dual.check_definite(K, rounding_of(prepared.problem.X.dtype))
+                ldm_dual.check_definite(K, eigenvalue_rtol(prepared.problem.X.dtype))
             states = [
-                ldm_dual.solve_kernel(K, one, *limits, start) for one, start in zip(problems, starts, strict=True)
+                ldm_dual.solve_kernel_ldm(K, one, *limits, start) for one, start in zip(problems, starts, strict=True)
             ]
             coef = np.array([state.coef for state in states]).T
             intercept = coef.sum(axis=0) if self.fit_intercept else np.zeros(len(states))
@@ -276,23 +276,23 @@ class LDMClassifier(PairwiseMachines):
         gap, n_iter = max(state.gap for state in states), max(state.n_iter for state in states)
         return Fitted(coef, intercept, objective, gap, n_iter, list(states))
 
-    def _least_squares(self, prepared: Prepared, duel: Duel) -> Fitted:
-        problem = self._problem(prepared, duel, duel.Y[:, 0])
-        machine = Machine("kernel", "penalised" if self.fit_intercept else "none", False)
+    def _least_squares(self, prepared: Prepared, subproblem: Subproblem) -> Fitted:
+        problem = self._problem(prepared, subproblem, subproblem.Y[:, 0])
+        spec = RidgeSpec("kernel", "penalised" if self.fit_intercept else "none", False)
         strength = 1 / (problem.C + problem.l2 / float(problem.weight.sum()))
-        task = (problem.weight, duel.Y, machine)
+        task = (problem.weight, subproblem.Y, spec)
         iterations = (np.array([strength]), min(self.tol, GRADIENT_TOL), self.max_iter)
         n_iter, reached = 1, 0.0
         if isinstance(prepared.source, Features):
             if prepared.iterative:
-                Phi = prepared.source.rows(duel.rows)
+                Phi = prepared.source.rows(subproblem.rows)
                 (solution, n_iter, reached), *_ = iterate_features(Phi, *task, *iterations)
             else:
-                solution = ridge_features(prepared.source, duel.rows, *task, strength)
+                solution = solve_features_ridge(prepared.source, subproblem.rows, *task, strength)
         elif prepared.iterative:
-            K = prepared.source.square(duel.rows)
+            K = prepared.source.square(subproblem.rows)
             (solution, n_iter, reached), *_ = iterate_kernel(K, *task, *iterations)
         else:
-            solution = ridge_kernel(prepared.source.square(duel.rows), *task, strength)
+            solution = solve_kernel_ridge(prepared.source.square(subproblem.rows), *task, strength)
         solution, objective = ldm_dual.least_squares_factor(solution, problem)
         return Fitted(solution.coef, solution.intercept, objective, reached, n_iter, [])

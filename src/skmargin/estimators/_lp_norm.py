@@ -9,15 +9,15 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..rows.gram import gram
-from ..rows.kernel_row_cache import RowCache
 from ..rows.kernel_rows import KernelRows
+from ..rows.row_cache import RowCache
 from ..solvers.block_norm.ascent import LpKernelState, solve_lp, solve_lp_kernel
 from ..solvers.dual.kernel_factor import can_factor, factor
 from ..solvers.dual.kernel_state import KernelState
 from ..solvers.dual.linear import DualState
 from ._base import Problem
 from ._documented import documented
-from ._dual import Before, DualMachine
+from ._dual import DualMachine, WarmStart
 
 DOUBLE_ROWS = 500  # up to so many rows passes over a kernel matrix in float64 are as fast as in float32
 
@@ -103,21 +103,21 @@ class LpNormSVC(DualMachine):
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "max", 1
 
-    def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> DualState:
+    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> DualState:
         state = solve_lp(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, float(self.p),
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
             n_jobs=self.n_jobs, verbose=self.verbose,
-            state=before.solution if before is not None and before.fits(problem, DualState) else None,
+            state=warm.solution if warm is not None and warm.fits(problem, DualState) else None,
         )  # fmt: skip
         self._set_linear(state.W, state.b)
         return state
 
     def _fit_kernel(  # type: ignore[override]
-        self, problem: Problem, seed: int, before: Before | None
+        self, problem: Problem, seed: int, warm: WarmStart | None
     ) -> LpKernelState | KernelState:
         if self.p == 2:
-            return super()._fit_kernel(problem, seed, before)
+            return super()._fit_kernel(problem, seed, warm)
         X, y, k = self._kernel_points(problem), problem.y, problem.n_classes
         n = len(y)
         arguments = (self.kernel, self._gamma, self.degree, self.coef0)
@@ -146,7 +146,7 @@ class LpNormSVC(DualMachine):
             coarse=(lambda: whole(np.float32)) if single else None, factored=factored,
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
             verbose=self.verbose,
-            state=before.solution if before is not None and before.fits(problem, LpKernelState) else None,
+            state=warm.solution if warm is not None and warm.fits(problem, LpKernelState) else None,
         )  # fmt: skip
         self._set_kernel(problem, state.W, state.b)
         return state

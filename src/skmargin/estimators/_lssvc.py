@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..solvers.two_class.linear_system import Machine
+from ..solvers.two_class.ridge_spectrum import RidgeSpec
 from ._base import fitting
 from ._ridge import RidgeMachines, positive_values
 
@@ -33,7 +33,8 @@ class LSSVC(RidgeMachines):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     multi_class : {"fuzzy_pairwise", "ovo", "ovr"}, default="fuzzy_pairwise"
-        How two-class machines decide between several classes: least lost duel, votes, or each class against the rest.
+        How two-class machines decide between several classes: by the least lost pair, by votes, or each class against
+        the rest.
     cv : int, splitter or None, default=None
         Held-out sets for choosing among several values; None leaves one row out at a time.  Every row must be held out
         once.
@@ -167,8 +168,8 @@ class LSSVC(RidgeMachines):
         """
         return self._fit(X, y, sample_weight)
 
-    def _machine(self) -> Machine:
-        return Machine("kernel", "free" if self.fit_intercept else "none", False)
+    def _spec(self) -> RidgeSpec:
+        return RidgeSpec("kernel", "free" if self.fit_intercept else "none", False)
 
     def _strengths(self) -> np.ndarray:
         return 1 / positive_values("C", self.C, zero_allowed=False)

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .._runtime.progress import say, tell
+from .._runtime.progress import print_line, report
 from .._runtime.threads import blas_threads
 from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
 from ..regularizers import PairwisePower
@@ -359,9 +359,11 @@ class M3SVC(KernelScores):
             if epoch % _ADAM_CHECK == 0 or epoch == self.max_iter:
                 point = smooth.point(objective.centred(adam.theta.astype(np.float64, copy=False)))
                 state = PrimalState(point.theta, smooth.certificate(point, objective), 0.0, epoch)
-                tell(epoch / self.max_iter)
+                report(epoch / self.max_iter)
                 if self.verbose:
-                    say(f"Adam: {epoch} epochs, objective {state.certificate.primal:.6g}, relative gap {state.gap:.1e}")
+                    print_line(
+                        f"Adam: {epoch} epochs, objective {state.certificate.primal:.6g}, relative gap {state.gap:.1e}"
+                    )
                 if state.gap <= self.tol:
                     break
         return state

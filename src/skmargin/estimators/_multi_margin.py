@@ -18,7 +18,7 @@ from ..solvers.multi_margin.exact import block_problem, solve_multi_margin
 from ..solvers.multi_margin.svrg import SVRGState, solve_svrg
 from ._base import Problem
 from ._documented import documented
-from ._dual import Before, DualMachine
+from ._dual import DualMachine, WarmStart
 
 
 @documented
@@ -107,9 +107,9 @@ class MultiMarginSVC(DualMachine):
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "sum", n_classes - 1
 
-    def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> DualState | SVRGState:  # type: ignore[override]
+    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> DualState | SVRGState:  # type: ignore[override]
         kind: type = SVRGState if self.solver == "svrg" else DualState
-        start = before.solution if before is not None and before.fits(problem, kind) else None
+        start = warm.solution if warm is not None and warm.fits(problem, kind) else None
         solve: Any = solve_svrg if self.solver == "svrg" else partial(solve_multi_margin, n_jobs=self.n_jobs)
         state = solve(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes,
@@ -145,12 +145,12 @@ class MultiMarginSVC(DualMachine):
         super()._forget()
         self.__dict__.pop("trajectory_", None)
 
-    def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> KernelState:
+    def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> KernelState:
         if self.solver == "svrg":
             raise ValueError(f"solver='svrg' needs kernel='linear', got kernel={self.kernel!r}; use solver='dual'.")
         scale = problem.n_classes + 1
         offset = float(scale) if self.fit_intercept else 0.0  # the square of the constant feature
-        state = self._solve_kernel(problem, self.C * problem.weight / scale, seed, before, False, offset)
+        state = self._solve_kernel(problem, self.C * problem.weight / scale, seed, warm, False, offset)
         coef, _ = state.machine(problem.y)
         self._set_kernel(problem, coef, offset * coef.sum(axis=0))
         return replace(state, objective=scale * state.objective)

@@ -11,15 +11,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..rows.files import OpenRows
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
-from ..solvers.odm.inner_kernel import KernelPoint, solve_kernel_machine
-from ..solvers.odm.inner_linear import LinearPoint, newton_pays, solve_linear, solve_newton
+from ..solvers.odm.inner_kernel import KernelPoint, solve_odm_kernel
+from ..solvers.odm.inner_linear import LinearPoint, newton_pays, solve_odm_linear, solve_odm_newton
 from ..solvers.odm.many_rows import solve_many, solve_sample
-from ..solvers.odm.outer import Descent, Effort, Machine
-from ..solvers.odm.published import FrozenPoint, solve_kernel_paper, solve_paper
-from ..solvers.odm.smooth import solve_smooth
+from ..solvers.odm.outer import Limits, OdmProblem, OdmSolution
+from ..solvers.odm.published import FrozenPoint, solve_odm_published, solve_odm_published_kernel
+from ..solvers.odm.smooth import solve_odm_smooth
 from ._base import COUNT, Problem, warn_of_fit
 from ._documented import documented
-from ._dual import Before, DualMachine
+from ._dual import DualMachine, WarmStart
 
 
 @documented
@@ -136,25 +136,32 @@ class ODMClassifier(DualMachine):
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "band", 1
 
-    def _machine(self, problem: Problem) -> Machine:
+    def _machine(self, problem: Problem) -> OdmProblem:
         mu, theta = float(self.mu), float(self.theta)
         cap = float(self.C) / (problem.weight.sum() * (1 - theta) ** 2) * problem.weight
-        return Machine(problem.y, cap, problem.n_classes, mu if mu >= 1e-12 else 0.0, theta, bool(self.fit_intercept))
+        return OdmProblem(
+            problem.y, cap, problem.n_classes, mu if mu >= 1e-12 else 0.0, theta, bool(self.fit_intercept)
+        )
 
-    def _fit_linear(self, problem: Problem, seed: int, before: Before | None) -> Any:
+    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Any:
         machine, X = self._machine(problem), problem.X
-        start = before.solution.point if before is not None and before.fits(problem, Descent) else None
+        start = warm.solution.point if warm is not None and warm.fits(problem, OdmSolution) else None
         if not isinstance(start, LinearPoint) or start.W.shape[1] != X.shape[1]:
             start = None
         solver = self.solver
         if solver == "auto":
-            found = solve_many(X, machine, self._effort(seed), start, self.n_jobs, self.verbose)
+            found = solve_many(X, machine, self._limits(seed), start, self.n_jobs, self.verbose)
             if found is not None:
                 self._set_linear(found.point.W, found.point.b)
                 return self._published(found)
             solver = "newton" if newton_pays(X, machine) else "mm"
-        solve = {"mm": solve_linear, "newton": solve_newton, "lbfgs": solve_smooth, "paper": solve_paper}[solver]
-        end = solve(X, machine, self._effort(seed), start)
+        solve = {
+            "mm": solve_odm_linear,
+            "newton": solve_odm_newton,
+            "lbfgs": solve_odm_smooth,
+            "paper": solve_odm_published,
+        }[solver]
+        end = solve(X, machine, self._limits(seed), start)
         self._set_linear(end.point.W, end.point.b)
         return self._published(end)
 
@@ -173,22 +180,22 @@ class ODMClassifier(DualMachine):
     def _solve_sample(
         self, X: Any, y: np.ndarray, caps: np.ndarray, k: int, seed: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        return solve_sample(X, y, caps, self._block_problem(k, 1.0), self._effort(seed))
+        return solve_sample(X, y, caps, self._block_problem(k, 1.0), self._limits(seed))
 
     def _publish_blocks(self, found: BlockState) -> None:
         self.outer_objectives_, self.n_outer_iter_ = np.array([found.objective]), 0
         super()._publish_blocks(found)
 
-    def _fit_kernel(self, problem: Problem, seed: int, before: Before | None) -> Any:
-        machine, effort = self._machine(problem), self._effort(seed)
-        start = before.solution.point if before is not None and before.fits(problem, Descent) else None
+    def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Any:
+        machine, limits = self._machine(problem), self._limits(seed)
+        start = warm.solution.point if warm is not None and warm.fits(problem, OdmSolution) else None
         if self.solver == "paper":
             rows, _ = self._kernel_rows(problem, offset=float(self.fit_intercept))
-            end = solve_kernel_paper(rows, machine, effort, start if isinstance(start, FrozenPoint) else None)
+            end = solve_odm_published_kernel(rows, machine, limits, start if isinstance(start, FrozenPoint) else None)
             coef, b = end.point.coef, end.point.b
         elif self.solver in ("auto", "mm"):
             rows, tiny = self._kernel_rows(problem)
-            end = solve_kernel_machine(rows, machine, effort, tiny, start if isinstance(start, KernelPoint) else None)
+            end = solve_odm_kernel(rows, machine, limits, tiny, start if isinstance(start, KernelPoint) else None)
             coef, b = end.point.coef, end.point.state.b
         else:
             raise ValueError(
@@ -197,10 +204,10 @@ class ODMClassifier(DualMachine):
         self._set_kernel(problem, coef, b)
         return self._published(end)
 
-    def _effort(self, seed: int) -> Effort:
-        return Effort(self.tol, self.max_iter, self.max_outer, self.n_init, seed)
+    def _limits(self, seed: int) -> Limits:
+        return Limits(self.tol, self.max_iter, self.max_outer, self.n_init, seed)
 
-    def _published(self, end: Descent) -> Descent:
+    def _published(self, end: OdmSolution) -> OdmSolution:
         self.outer_objectives_, self.n_outer_iter_ = end.objectives, len(end.objectives) - 1
         return end
 

@@ -12,13 +12,13 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._runtime.progress import counted, say
+from .._runtime.progress import counting, print_line
 from ..rows.basis import METHODS as BASES
 from ..rows.basis import basis_rows
 from ..rows.gram import KERNELS, check_symmetric, gram, gram_diagonal, resolve_gamma, row_blocks
-from ..solvers.two_class.linear_system import score_rounding
-from ..solvers.two_class.pairwise import METHODS, Duel, combine, duels, n_machines, over_threads
-from ..solvers.two_class.sources import Features, KernelBlocks, Source, products
+from ..solvers.two_class.pairwise import METHODS, Subproblem, combine, n_machines, over_threads, subproblems
+from ..solvers.two_class.ridge_spectrum import score_rounding
+from ..solvers.two_class.row_sources import Features, KernelBlocks, Source, products
 from ._base import COUNT, JOBS, MarginClassifier, Problem, warn_of_fit
 
 LARGEST_DIRECT = 6000  # rows of one two-class problem up to which all of them are basis points, factorised directly
@@ -39,7 +39,7 @@ class Prepared(NamedTuple):
     gamma: float
     source: Source
     iterative: bool
-    duels: list[Duel]
+    subproblems: list[Subproblem]
     basis: Basis | None = None  # None: all rows, or the features themselves
 
 
@@ -81,25 +81,27 @@ class PairwiseMachines(MarginClassifier):
         problem = Problem(X, problem.y[order], problem.weight[order], problem.n_classes, problem.kept[order])
         given = np.asarray(self.gamma).ravel()[0] if np.ndim(self.gamma) else self.gamma
         gamma = resolve_gamma(given, X, problem.weight, self.kernel)
-        parts = duels(problem.y, problem.n_classes, self.multi_class)
+        parts = subproblems(problem.y, problem.n_classes, self.multi_class)
         return self._with_source(problem, gamma, parts, penalty)
 
-    def _with_source(self, problem: Problem, gamma: float, parts: list[Duel], penalty: str) -> Prepared:
-        largest = max(len(duel.rows) for duel in parts)
+    def _with_source(self, problem: Problem, gamma: float, parts: list[Subproblem], penalty: str) -> Prepared:
+        largest = max(len(subproblem.rows) for subproblem in parts)
         if self.kernel == "linear":
             iterative = min(largest, problem.X.shape[1]) > LARGEST_DIRECT
             if iterative:
-                self._say(f"{largest} rows and {problem.X.shape[1]} features: iterative solver.")
+                self._print_line(f"{largest} rows and {problem.X.shape[1]} features: iterative solver.")
             return Prepared(problem, gamma, Features(problem.X), iterative, parts)
         basis = self.basis
         if basis == "auto":
             basis = "all"
             if largest > LARGEST_DIRECT:
                 basis = "random"
-                self._say(f"{largest} rows in a two-class problem: basis of {self.n_basis} random rows (basis='auto').")
+                self._print_line(
+                    f"{largest} rows in a two-class problem: basis of {self.n_basis} random rows (basis='auto')."
+                )
         if basis == "all":
             if largest > LARGEST_DIRECT:
-                self._say(f"{largest} rows in a two-class problem: iterative solver.")
+                self._print_line(f"{largest} rows in a two-class problem: iterative solver.")
             blocks = KernelBlocks(lambda rows, columns: self._block(problem.X, rows, columns, gamma))
             return Prepared(problem, gamma, blocks, largest > LARGEST_DIRECT, parts)
         chosen, Phi = self._basis_features(problem, gamma, basis, penalty)
@@ -139,18 +141,18 @@ class PairwiseMachines(MarginClassifier):
         X = X.toarray() if sparse.issparse(X) else X
         return X[:, kept] if len(kept) < X.shape[1] else X
 
-    def _say(self, message: str) -> None:
+    def _print_line(self, message: str) -> None:
         if self.verbose:
-            say(f"{type(self).__name__}: {message}")
+            print_line(f"{type(self).__name__}: {message}")
 
-    def _of_all_duels(self, work: Callable[[Any], Any], items: list[Any], n_rows: int) -> list[Any]:
-        """``work`` of each duel, on threads; the largest has ``n_rows`` rows."""
-        return over_threads(counted(work, len(items)), items, self.n_jobs, n_rows)
+    def _of_all_subproblems(self, work: Callable[[Any], Any], items: list[Any], n_rows: int) -> list[Any]:
+        """``work`` of each subproblem, on threads; the largest has ``n_rows`` rows."""
+        return over_threads(counting(work, len(items)), items, self.n_jobs, n_rows)
 
     # -- the fitted machines ------------------------------------------------------------------------------------------
 
     def _publish(self, prepared: Prepared, coef: list[np.ndarray], intercept: list[np.ndarray]) -> None:
-        """Store the coefficients of the machines: those of duel t are ``coef[t]`` (rows or features, machines)."""
+        """Store the coefficients of the machines: those of problem t are ``coef[t]`` (rows or features, machines)."""
         problem, k = prepared.problem, prepared.problem.n_classes
         for name in ("coef_", "dual_coef_", "support_", "n_support_", "_fitted_rows"):  # of a fit with another kernel
             self.__dict__.pop(name, None)
@@ -168,7 +170,7 @@ class PairwiseMachines(MarginClassifier):
         self.support_ = problem.kept
         self.n_support_ = np.bincount(problem.y, minlength=k)
         self._fitted_rows = None if self.kernel == "precomputed" else problem.X
-        if len(prepared.duels) == 1:
+        if len(prepared.subproblems) == 1:
             self.dual_coef_ = np.ascontiguousarray(coef[0].T)
             return
         self.dual_coef_ = np.empty((k - 1, len(problem.y)))

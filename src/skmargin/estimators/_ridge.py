@@ -14,15 +14,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
-from .._runtime.progress import part
+from .._runtime.progress import progress_range
 from ..rows.gram import base_matrix, gram_diagonal, kernel_from_base
-from ..solvers.two_class.linear_system import Machine, Solution, scale
-from ..solvers.two_class.pairwise import Duel, most_rows
+from ..solvers.two_class.pairwise import Subproblem, most_rows
 from ..solvers.two_class.ridge_direct import (
     iterate_features,
     iterate_kernel,
-    solve_features,
-    solve_kernel,
+    solve_features_ridge,
+    solve_kernel_ridge,
 )
 from ..solvers.two_class.ridge_search import (
     Task,
@@ -32,7 +31,8 @@ from ..solvers.two_class.ridge_search import (
     iterated_accuracy,
     screened_search,
 )
-from ..solvers.two_class.sources import Features, Source, submatrix
+from ..solvers.two_class.ridge_spectrum import RidgeSpec, Solution, scale
+from ..solvers.two_class.row_sources import Features, Source, submatrix
 from ._pairwise import PairwiseMachines, Prepared
 
 SMALL = 1000  # rows up to which the whole grid is evaluated in double precision: cheap anyway
@@ -40,7 +40,7 @@ SHARED = ("rbf", "laplacian", "poly", "sigmoid")  # kernels whose widths share a
 
 
 class RidgeMachines(PairwiseMachines):
-    """Least-squares machines; a subclass names the `Machine` and its strengths."""
+    """Least-squares machines; a subclass names the `RidgeSpec` and its strengths."""
 
     _strength_name: ClassVar[str]  # the parameter whose values share one factorisation
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -50,11 +50,11 @@ class RidgeMachines(PairwiseMachines):
     }
 
     @abstractmethod
-    def _machine(self) -> Machine: ...
+    def _spec(self) -> RidgeSpec: ...
 
     @abstractmethod
     def _strengths(self) -> np.ndarray:
-        """Strengths of the penalty as `linear_system` takes them, one or several."""
+        """Strengths of the penalty as `ridge_spectrum` takes them, one or several."""
 
     @abstractmethod
     def _publish_strength(self, index: int) -> None:
@@ -65,38 +65,38 @@ class RidgeMachines(PairwiseMachines):
         """Sum of the objectives of all machines, from the residuals of their solutions (not scaled)."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        machine, strengths = self._machine(), self._strengths()
+        spec, strengths = self._spec(), self._strengths()
         if np.ndim(self.gamma):
             positive_values("gamma", self.gamma, zero_allowed=False)
-        prepared = self._prepare(X, y, sample_weight, machine.penalty)
+        prepared = self._prepare(X, y, sample_weight, spec.penalty)
         n_given = _num_samples(X)
         chosen = 0
         if hasattr(self, "cv_scores_"):
             del self.cv_scores_  # of an earlier fit
         if np.ndim(self.gamma) or len(strengths) > 1:
-            with part(0, 0.9):
-                prepared, chosen = self._select(prepared, machine, strengths, n_given)
+            with progress_range(0, 0.9):
+                prepared, chosen = self._select(prepared, spec, strengths, n_given)
         s = float(strengths[chosen])
         weight = prepared.problem.weight
 
-        def work(duel: Duel) -> tuple[Solution, int, float]:
-            return self._solve(prepared.source, duel, weight[duel.rows], machine, s, prepared.iterative)
+        def work(subproblem: Subproblem) -> tuple[Solution, int, float]:
+            return self._solve(prepared.source, subproblem, weight[subproblem.rows], spec, s, prepared.iterative)
 
-        found = self._of_all_duels(work, prepared.duels, most_rows(prepared.duels))
-        return self._publish_solutions(prepared, machine, found, chosen)
+        found = self._of_all_subproblems(work, prepared.subproblems, most_rows(prepared.subproblems))
+        return self._publish_solutions(prepared, spec, found, chosen)
 
     def _publish_solutions(
-        self, prepared: Prepared, machine: Machine, solved: Iterable[tuple[Solution, int, float]], chosen: int
+        self, prepared: Prepared, spec: RidgeSpec, solved: Iterable[tuple[Solution, int, float]], chosen: int
     ) -> Any:
-        """Fitted attributes from the solutions of the duels for one of the strengths."""
+        """Fitted attributes from the solutions of the two-class problems for one of the strengths."""
         self._publish_strength(chosen)
         found = list(solved)
         residual = np.concatenate([solution.residual for solution, _, _ in found])
         self.objective_, self.dual_gap_ = self._objective(residual, float(self._strengths()[chosen])), None
         self.n_iter_ = max(1, *(n_iter for _, n_iter, _ in found))
-        solutions = [scale(s) if machine.normalised else s for s, _, _ in found]
+        solutions = [scale(s) if spec.normalised else s for s, _, _ in found]
         self._publish(prepared, [s.coef for s in solutions], [s.intercept for s in solutions])
-        if machine.penalty == "kernel":
+        if spec.penalty == "kernel":
             self._warn_of_cancelling(prepared, [s.coef for s in solutions])
         reached = max(one_reached for _, _, one_reached in found)
         if reached > 0:
@@ -104,24 +104,22 @@ class RidgeMachines(PairwiseMachines):
         return self
 
     def _solve(
-        self, source: Source, duel: Duel, weight: np.ndarray, machine: Machine, s: float, iterative: bool
+        self, source: Source, subproblem: Subproblem, weight: np.ndarray, spec: RidgeSpec, s: float, iterative: bool
     ) -> tuple[Solution, int, float]:
-        """Solve one duel: the solution (not scaled), the iterations, and the tolerance reached where it was missed."""
+        """Solution of one problem (not scaled), its iterations, and the tolerance reached where it was missed."""
         if isinstance(source, Features):
             if iterative:
-                Phi = source.rows(duel.rows)
-                return iterate_features(Phi, weight, duel.Y, machine, np.array([s]), self.tol, self.max_iter)[0]
-            return solve_features(source, duel.rows, weight, duel.Y, machine, s), 1, 0.0
-        K = source.square(duel.rows)
+                Phi = source.rows(subproblem.rows)
+                return iterate_features(Phi, weight, subproblem.Y, spec, np.array([s]), self.tol, self.max_iter)[0]
+            return solve_features_ridge(source, subproblem.rows, weight, subproblem.Y, spec, s), 1, 0.0
+        K = source.square(subproblem.rows)
         if iterative:
-            return iterate_kernel(K, weight, duel.Y, machine, np.array([s]), self.tol, self.max_iter)[0]
-        return solve_kernel(K, weight, duel.Y, machine, s), 1, 0.0
+            return iterate_kernel(K, weight, subproblem.Y, spec, np.array([s]), self.tol, self.max_iter)[0]
+        return solve_kernel_ridge(K, weight, subproblem.Y, spec, s), 1, 0.0
 
     # -- selection ----------------------------------------------------------------------------------------------------
 
-    def _select(
-        self, prepared: Prepared, machine: Machine, strengths: np.ndarray, n_given: int
-    ) -> tuple[Prepared, int]:
+    def _select(self, prepared: Prepared, spec: RidgeSpec, strengths: np.ndarray, n_given: int) -> tuple[Prepared, int]:
         """Choose width and strength; returns the data prepared for the width chosen and the strength's index."""
         problem, many = prepared.problem, np.ndim(self.gamma) > 0
         if many and self.kernel not in SHARED:
@@ -135,10 +133,10 @@ class RidgeMachines(PairwiseMachines):
             problem.weight,
             self._folds(problem.y, problem.kept, n_given, prepared.iterative),
             self.multi_class,
-            machine,
+            spec,
             self.n_jobs,
         )
-        prepare = lambda g: self._with_source(problem, g, prepared.duels, machine.penalty)  # noqa: E731
+        prepare = lambda g: self._with_source(problem, g, prepared.subproblems, spec.penalty)  # noqa: E731
         if prepared.iterative or isinstance(prepared.source, Features) or self.kernel not in SHARED:
             rows: list[np.ndarray] = []
             for g in gammas:
@@ -149,32 +147,34 @@ class RidgeMachines(PairwiseMachines):
                     rows.append(held_out_accuracy(source, task, strengths, np.float64))
             scores = np.array(rows)
         else:
-            largest = max(len(duel.rows) for duel in prepared.duels)
+            largest = max(len(subproblem.rows) for subproblem in prepared.subproblems)
             scores = self._search_kernel(problem.X, gammas, task, strengths, largest)
         width, strength = best_candidate(scores, strengths)
         self.cv_scores_ = scores if many else scores[0]
-        self._say(f"chose candidate {(width, strength)} with a held-out accuracy of {scores[width, strength]:.4f}.")
+        self._print_line(
+            f"chose candidate {(width, strength)} with a held-out accuracy of {scores[width, strength]:.4f}."
+        )
         return (prepare(gammas[width]) if many else prepared), strength
 
     def _search_kernel(
         self, X: Any, gammas: list[float], task: Task, strengths: np.ndarray, largest: int
     ) -> np.ndarray:
-        """Scores of all widths; ``largest`` is the number of rows of the largest duel.
+        """Scores of all widths; ``largest`` is the number of rows of the largest two-class problem.
 
         The widths share the distances as long as these, the kernel matrix of one width, and in every thread the block
-        of a duel with the two matrices of its eigenvectors stay within three kernel matrices; otherwise (two or three
-        classes) the distances are made anew for each width, in the place of its kernel matrix.
+        of a problem with the two matrices of its eigenvectors stay within three kernel matrices.  Otherwise (two or
+        three classes) the distances are made anew for each width, in the place of its kernel matrix.
         """
         n = X.shape[0]
         exact = self.search == "exact" or n <= SMALL
         number: type = np.float64 if exact else np.float32
         in_threads = effective_n_jobs(self.n_jobs) * 3 * (largest / n) ** 2
         base = base_matrix(X, None, self.kernel, number) if len(gammas) > 1 and 2 + in_threads <= 3 else None
-        room = None if base is None else np.empty_like(base)
+        buffer = None if base is None else np.empty_like(base)
 
         def kernel_of(g: int, dtype: type) -> Source:
             if base is not None and dtype == base.dtype:
-                source, out = base, room
+                source, out = base, buffer
             else:
                 source = out = base_matrix(X, None, self.kernel, dtype)
             return submatrix(kernel_from_base(source, self.kernel, gammas[g], self.degree, self.coef0, out=out))
@@ -199,7 +199,7 @@ class RidgeMachines(PairwiseMachines):
         if self.cv is None and not iterative:
             return None
         if self.cv is None:
-            self._say("iterative solver: 5 folds instead of leave-one-out.")
+            self._print_line("iterative solver: 5 folds instead of leave-one-out.")
         order = np.argsort(kept, kind="stable")
         cv = check_cv(self.cv, codes[order], classifier=True)
         folds = [np.asarray(test) for _, test in cv.split(np.zeros(len(codes)), codes[order])]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..solvers.two_class.condensed import Solutions, solutions_features, solutions_kernel
-from ..solvers.two_class.pairwise import Duel, combine, most_rows, over_threads
-from ..solvers.two_class.sources import Features, products
+from ..solvers.two_class.pairwise import Subproblem, combine, most_rows, over_threads
+from ..solvers.two_class.ridge_condensed import Solutions, solutions_features, solutions_kernel
+from ..solvers.two_class.row_sources import Features, products
 from ._base import MarginClassifier
 from ._ridge import RidgeMachines
 
@@ -43,24 +43,26 @@ class StrengthPath:
             return
         first = self._with(good[0])
         first._validate_params()
-        self._machine = first._machine()
-        self._prepared = template._prepare(X, y, sample_weight, self._machine.penalty)
+        self._spec = first._spec()
+        self._prepared = template._prepare(X, y, sample_weight, self._spec.penalty)
         if self._prepared.iterative:
             return
         strengths = np.array([float(self._with(value)._strengths()[0]) for value in good])
         self._number.update({value: t for t, value in enumerate(good)})
         problem, source = self._prepared.problem, self._prepared.source
 
-        def work(duel: Duel) -> Solutions:
-            task = (problem.weight[duel.rows], duel.Y, self._machine, strengths)
+        def work(subproblem: Subproblem) -> Solutions:
+            task = (problem.weight[subproblem.rows], subproblem.Y, self._spec, strengths)
             if isinstance(source, Features):
-                return solutions_features(source, duel.rows, *task)
+                return solutions_features(source, subproblem.rows, *task)
             if square is not None:
-                return solutions_kernel(square(problem.kept[duel.rows], self._prepared.gamma), *task)
-            return solutions_kernel(source.square(duel.rows), *task)
+                return solutions_kernel(square(problem.kept[subproblem.rows], self._prepared.gamma), *task)
+            return solutions_kernel(source.square(subproblem.rows), *task)
 
-        self._solved = over_threads(work, self._prepared.duels, template.n_jobs, most_rows(self._prepared.duels))
-        self._good = np.all([of_duel.solved for of_duel in self._solved], axis=0)
+        self._solved = over_threads(
+            work, self._prepared.subproblems, template.n_jobs, most_rows(self._prepared.subproblems)
+        )
+        self._good = np.all([of_subproblem.solved for of_subproblem in self._solved], axis=0)
         self._bounded = np.all([(one.residual > 0).all(axis=1) for one in self._solved], axis=0)
 
     def _with(self, value: Any) -> Any:
@@ -78,8 +80,8 @@ class StrengthPath:
         number = self._place(value)
         if number is None or self._solved is None:
             return self._with(value).fit(*self._data)
-        solutions = ((of_duel.at(number), 1, 0.0) for of_duel in self._solved)
-        return self._with(value)._publish_solutions(self._prepared, self._machine, solutions, 0)
+        solutions = ((of_subproblem.at(number), 1, 0.0) for of_subproblem in self._solved)
+        return self._with(value)._publish_solutions(self._prepared, self._spec, solutions, 0)
 
     # -- scores of all values at once ---------------------------------------------------------------------------------
 
@@ -98,14 +100,14 @@ class StrengthPath:
         number = self._place(value)
         if number is None or self._solved is None or self._prepared.basis is not None:
             return False
-        return not self._machine.normalised or bool(self._bounded[number])
+        return not self._spec.normalised or bool(self._bounded[number])
 
     def scores(self, rows: Any) -> dict[Any, np.ndarray]:
         """For each value the scores of the classes ``(n, k)`` (two classes: one column) as a model would give them."""
         assert self._solved is not None
         k, method = self._prepared.problem.n_classes, self.template.multi_class
         coef, intercept = [one.coef for one in self._solved], [one.intercept for one in self._solved]
-        if self._machine.normalised:
+        if self._spec.normalised:
             with np.errstate(divide="ignore", invalid="ignore"):  # `can_score` knows them
                 coef = [one.coef / one.residual[:, :, None] for one in self._solved]
                 intercept = [one.intercept / one.residual for one in self._solved]

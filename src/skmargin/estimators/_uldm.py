@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..solvers.two_class.linear_system import Machine
+from ..solvers.two_class.ridge_spectrum import RidgeSpec
 from ._base import fitting
 from ._ridge import RidgeMachines, positive_values
 
@@ -35,7 +35,8 @@ class ULDMClassifier(RidgeMachines):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     multi_class : {"fuzzy_pairwise", "ovo", "ovr"}, default="fuzzy_pairwise"
-        How two-class machines decide between several classes: least lost duel, votes, or each class against the rest.
+        How two-class machines decide between several classes: by the least lost pair, by votes, or each class against
+        the rest.
     cv : int, splitter or None, default=None
         Held-out sets for choosing among several values; None leaves one row out at a time.  Every row must be held out
         once.  The rows held out stay in the set of basis points (the ``z_j``).  The iterative solver fits every fold
@@ -172,8 +173,8 @@ class ULDMClassifier(RidgeMachines):
         """
         return self._fit(X, y, sample_weight)
 
-    def _machine(self) -> Machine:
-        return Machine("coefficients", "penalised" if self.fit_intercept else "none", True)
+    def _spec(self) -> RidgeSpec:
+        return RidgeSpec("coefficients", "penalised" if self.fit_intercept else "none", True)
 
     def _strengths(self) -> np.ndarray:
         return positive_values("alpha", self.alpha, zero_allowed=True)

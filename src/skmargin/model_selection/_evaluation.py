@@ -15,8 +15,8 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _Passthroug
 from sklearn.model_selection._validation import _score
 from sklearn.utils.validation import _num_samples
 
-from .._runtime.progress import say
-from .._runtime.shared_rows import lending
+from .._runtime.progress import print_line
+from .._runtime.shared_rows import sharing_rows
 from ..estimators._base import MarginClassifier
 from ._chains import Chain, key_of, prefix_of
 from ._folds import Fold, Rows, checked, shares_gram
@@ -72,7 +72,7 @@ class Evaluation:
             values = [self.candidates[c][chain.parameter] if chain.parameter else None for c in chain.candidates]
             path = WarmPath(classifier, parameter, values)
             made: dict[str, Any] = {}
-            with lending(fold.lent):
+            with sharing_rows(fold.shared):
                 for candidate, value in zip(chain.candidates, values, strict=True):
                     result = self._fit_and_score(
                         template, front, path, value, fold, made, self._context(candidate, fold_number)
@@ -81,7 +81,7 @@ class Evaluation:
         finally:
             fold.leave()
         if self.search.verbose:
-            self._say(chain, fold_number)
+            self._print_line(chain, fold_number)
 
     def _fit_and_score(
         self, template: Any, front: Any, path: WarmPath, value: Any, fold: Fold, made: dict[str, Any], context: Any
@@ -179,10 +179,10 @@ class Evaluation:
         metadata = None if weight is None else {"sample_weight": weight}
         return {"estimator": self.search, "X": fold.X_train, "y": fold.y_train, "metadata": metadata}
 
-    def _say(self, chain: Chain, fold_number: int) -> None:
+    def _print_line(self, chain: Chain, fold_number: int) -> None:
         done = sum(result is not None for of_candidate in self.results for result in of_candidate)
         total = len(self.candidates) * len(self.folds)
-        say(
+        print_line(
             f"{type(self.search).__name__}: {done} of {total} fits, fold {fold_number + 1} of {len(self.folds)}, "
             f"{len(chain.candidates)} candidates along {chain.parameter}"
         )

@@ -17,12 +17,12 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params, _check_sample_weight, _num_samples
 
 from .._core import _ext
-from .._runtime.shared_rows import Lent, window
+from .._runtime.shared_rows import SharedRows, window
 from ..estimators._base import MarginClassifier, encode_labels
 from ..estimators._dual import DualMachine
 from ..estimators._ridge import SHARED
 from ..rows.gram import base_matrix, kernel_from_base, resolve_gamma
-from ..rows.kernel_rows import farthest, row_dtype
+from ..rows.kernel_rows import max_squared_norm, row_dtype
 from ..solvers.dual.kernel_factor import FACTOR_ROWS
 from ._pipelines import split_fit_params
 
@@ -65,7 +65,7 @@ class BaseMatrix(NamedTuple):
         return kernel_from_base(part, classifier.kernel, gamma, classifier.degree, classifier.coef0, out=part)
 
 
-class Once:
+class MadeOnce:
     """Things that the first who asks for them makes, for all threads."""
 
     def __init__(self) -> None:
@@ -91,15 +91,15 @@ class Fold:
         split: tuple[Any, Any],
         fit_params: dict[str, Any],
         score_params: dict[str, Any],
-        of_all_folds: Once,
+        of_all_folds: MadeOnce,
         parts: tuple[Any, Any] | None = None,
-        lent: Lent | None = None,
+        shared: SharedRows | None = None,
     ) -> None:
         self._source = (estimator, X, y, fit_params, score_params)
         self.indices, self._parts = split, parts
-        self._own, self._of_all_folds = Once(), of_all_folds
+        self._own, self._of_all_folds = MadeOnce(), of_all_folds
         self.n_tasks = 0
-        self.lent = lent
+        self.shared = shared
         self.X_train: Any = None
         self.X_test: Any = None
 
@@ -177,7 +177,7 @@ class Fold:
 
         def reach() -> tuple[float, dict[str, float]]:
             rows = checked(X)
-            return farthest(rows), {name: resolve_gamma(name, rows) for name in ("scale", "auto")}
+            return max_squared_norm(rows), {name: resolve_gamma(name, rows) for name in ("scale", "auto")}
 
         square, named = (self._of_all_folds if key is None else self._own).get(("reach", key), reach)
         gamma = classifier.gamma
@@ -203,7 +203,7 @@ class Windows(NamedTuple):
 
     splits: list[Parts]
     parts: list[Parts]
-    lent: Lent
+    shared: SharedRows
 
 
 def windows(X: Any, splits: list[Parts]) -> Windows | None:
@@ -234,7 +234,7 @@ def windows(X: Any, splits: list[Parts]) -> Windows | None:
     return Windows(
         [(twice[a], twice[b]) for a, b in slices],
         [(window(rows, a), window(rows, b)) for a, b in slices],
-        Lent(rows, n),
+        SharedRows(rows, n),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.pipeline import Pipeline
 
-from .._runtime.progress import say
+from .._runtime.progress import print_line
 from ..estimators._base import CallbackSupportMixin, MarginClassifier
 from ..estimators._ridge_path import KernelSquare, StrengthPath
 from ._chains import in_path_order, is_number, prefix_of
@@ -67,7 +67,7 @@ class WarmPath:
         if self._warm:
             model.warm_start = self._given_warm_start
         if not self._given_warm_start:
-            model.__dict__.pop("_before", None)  # duals for the next fit, as large as the data
+            model.__dict__.pop("_warm_state", None)  # duals for the next fit, as large as the data
         return model
 
 
@@ -152,7 +152,7 @@ class _Values(CallbackSupportMixin, BaseEstimator):
             model.__dict__.pop("_skl_callbacks", None)  # they belong to the path
             models[number] = model if classifier is estimator else _with_classifier(estimator, front, model)
             if getattr(classifier, "verbose", 0):
-                say(f"margin_path: {done + 1} of {len(values)} values, {self.param_name}={values[number]}")
+                print_line(f"margin_path: {done + 1} of {len(values)} values, {self.param_name}={values[number]}")
         if root is not None:
             root.call_on_fit_task_end(**about)
         return models

@@ -18,14 +18,14 @@ from sklearn.model_selection._validation import _insert_error_scores, _warn_or_r
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _check_method_params
 
-from .._runtime.progress import say
+from .._runtime.progress import print_line
 from .._runtime.tasks import run
 from ..estimators._base import MarginClassifier, check_compressed
 from ..estimators._dual import DualMachine
-from ..solvers.dual.linear import _suitable_rows
+from ..solvers.dual.linear import suitable_storage
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation, sees_predictions_only
-from ._folds import Fold, Once, Windows, is_float, positions, windows
+from ._folds import Fold, MadeOnce, Windows, is_float, positions, windows
 from ._grids import default_grid
 from ._path import is_known
 from ._racing import hopeless
@@ -150,19 +150,19 @@ class MarginSearchCV(BaseSearchCV):
         candidates = list(ParameterGrid(self._grid(X)))
         if not splits or not candidates:
             raise ValueError("There is nothing to fit: the grid or the list of splits is empty.")
-        of_all = Once()
+        of_all = MadeOnce()
         fit_params, score_params = routed.estimator.fit, routed.scorer.score
         shared = self._shared_rows(X, splits, candidates, scorers)
         if shared is None:
             folds = [Fold(self.estimator, X, y, split, fit_params, score_params, of_all) for split in splits]
         else:
             folds = [
-                Fold(self.estimator, X, y, split, fit_params, score_params, of_all, part, shared.lent)
+                Fold(self.estimator, X, y, split, fit_params, score_params, of_all, part, shared.shared)
                 for split, part in zip(shared.splits, shared.parts, strict=True)
             ]
         evaluation = Evaluation(self, candidates, folds, scorers, self._contexts(root, len(candidates)))
         if self.verbose:
-            say(f"{type(self).__name__}: {len(folds)} folds for each of {len(candidates)} candidates")
+            print_line(f"{type(self).__name__}: {len(folds)} folds for each of {len(candidates)} candidates")
         try:
             self._run(evaluation, refit_metric)
         except KeyboardInterrupt:
@@ -212,7 +212,7 @@ class MarginSearchCV(BaseSearchCV):
         linear = isinstance(estimator, DualMachine) and estimator._is_linear() and "kernel" not in named
         ours = is_known(estimator) and sees_predictions_only(scorers)  # code of the user's sees its own kind of rows
         if linear and ours and is_float(X):
-            X = _suitable_rows(X)
+            X = suitable_storage(X)
         return windows(X, splits)
 
     def _run(self, evaluation: Evaluation, refit_metric: Any) -> None:

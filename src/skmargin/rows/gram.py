@@ -26,13 +26,13 @@ from sklearn.metrics.pairwise import manhattan_distances
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 Kernel = str | Callable[[Any, Any], Any]
 
-ROUNDING = 1e-5  # of a kernel matrix that was computed in float32, relative to its largest number
-BLOCK = 1 << 17  # numbers in one block: half of a common second-level cache in float64
+GRAM32_RTOL = 1e-5  # error of a kernel matrix computed in float32, relative to its largest number
+BLOCK_NUMBERS = 1 << 17  # numbers in one block: half of a common second-level cache in float64
 
 
 def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Slices of rows with about ``BLOCK`` numbers each."""
-    step = max(1, BLOCK // max(1, n_columns))
+    """Slices of rows with about ``BLOCK_NUMBERS`` numbers each."""
+    step = max(1, BLOCK_NUMBERS // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
@@ -87,8 +87,8 @@ def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None) -> np.nda
     same = Z is None
     if not sparse.issparse(X) and not sparse.issparse(Z):
         centre = (X if Z is None else Z).mean(axis=0, dtype=np.float64)
-        X = _less(X, centre, dtype)
-        Z = X if same else _less(Z, centre, dtype)
+        X = _minus(X, centre, dtype)
+        Z = X if same else _minus(Z, centre, dtype)
     else:
         Z = X if same else Z
     a, b = squared_norms(X, dtype), squared_norms(Z, dtype)
@@ -103,8 +103,8 @@ def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None) -> np.nda
     return D
 
 
-def _less(X: Any, centre: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Rows from a centre, in ``dtype`` without a copy in another."""
+def _minus(X: Any, centre: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """``X - centre`` in ``dtype``, without a copy in another type."""
     out: np.ndarray = np.empty(X.shape, dtype)
     return np.subtract(X, centre, out=out, casting="same_kind")
 
@@ -169,7 +169,7 @@ def kernel_from_base(
             np.multiply(source, number(gamma), out=block)
             block += number(coef0)
             if kernel == "poly":
-                with np.errstate(over="ignore", invalid="ignore"):  # refused by those who use it
+                with np.errstate(over="ignore", invalid="ignore"):  # `_finite` refuses the result
                     np.power(block, number(degree), out=block)
             else:
                 np.tanh(block, out=block)
@@ -190,7 +190,7 @@ def check_symmetric(K: Any) -> None:
     largest = abs(K).max() if sparse.issparse(K) else max(K.max(), -K.min())
     for rows in row_blocks(*K.shape):
         difference = abs(K[rows] - K[:, rows].T).max()
-        if difference > ROUNDING * largest:
+        if difference > GRAM32_RTOL * largest:
             raise ValueError(f"The kernel matrix must be symmetric, got numbers that differ by {difference:.3g}.")
 
 
@@ -201,9 +201,9 @@ def is_definite(kernel: Kernel, degree: float, coef0: float) -> bool:
     return kernel in ("linear", "rbf", "laplacian") or (kernel == "poly" and coef0 >= 0 and float(degree).is_integer())
 
 
-def rounding_of(dtype: Any) -> float:
+def eigenvalue_rtol(dtype: Any) -> float:
     """Negative eigenvalues of a kernel matrix computed in this number type, relative to the largest one, at most."""
-    return ROUNDING if dtype == np.float32 else float(np.sqrt(np.finfo(np.float64).eps))
+    return GRAM32_RTOL if dtype == np.float32 else float(np.sqrt(np.finfo(np.float64).eps))
 
 
 def refuse_indefinite(smallest: float, largest: float, rounding: float) -> None:
@@ -256,7 +256,7 @@ def gram(
 
 
 def _finite(K: np.ndarray, kernel: Kernel) -> np.ndarray:
-    """The matrix; a power or a function may have made numbers that are none, the other kernels not."""
+    """The matrix, checked where the kernel (a power or a function) may give numbers that are not finite."""
     if (callable(kernel) or kernel == "poly") and not np.isfinite(K).all():
         raise ValueError(f"kernel={kernel!r} gives NaN or infinity; scale the features or change its parameters.")
     return K

@@ -27,15 +27,15 @@ BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer 
 BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
 SCORE_ROWS = 512  # rows scored at once
 PREPARED_NUMBERS, PREPARED_SHARE = 1 << 18, 1 / 24  # of the data prepared at once; as a share of the kernel matrix
-MULTIPLE = 64  # of it are columns prepared at once, and at least two: BLAS wastes time on other numbers
-# Share w of the samples from which on a working set has its values from whole rows: together with a copy, w + w^2, they
-# stay below the whole matrix.  Where that is small the arrays beside it count, too.
-MOST, MOST_OF_FEW, FEW = 0.6, 0.375, 2000
-MIRROR = 96  # copying a number takes about as long as the product of so many features
-FAR = 32  # gamma times squared distance from the mean up to which float32 keeps the small distances
-LARGE = 1e30  # kernel values beyond which float32 would overflow in the sums of a fit
-CAREFUL = 1e-4  # rounding error of a score, beside margins of one, from which on long sums are split
-SPREAD = 10  # standard deviations that a rounding error never exceeds
+COLUMN_MULTIPLE = 64  # columns are prepared in multiples of it, at least two: BLAS is slower for other numbers
+# Share w of the samples from which a working set reads its values from whole rows: below it, rows and a copy of their
+# square, w + w^2, need less memory than the whole matrix.  For few rows other arrays count too.
+WHOLE_ROWS_SHARE, WHOLE_ROWS_SHARE_SMALL, SMALL_MATRIX = 0.6, 0.375, 2000
+COPY_COST = 96  # features whose product takes as long as the copy of one kernel value
+FLOAT32_MAX_SQUARE = 32  # gamma times squared distance from the mean up to which float32 keeps the small distances
+FLOAT32_MAX_VALUE = 1e30  # kernel values beyond which float32 would overflow in the sums of a fit
+SPLIT_SUMS_ABOVE = 1e-4  # rounding error of a score, beside margins of one, from which on long sums are split
+ROUNDING_DEVIATIONS = 10  # standard deviations that a rounding error never exceeds
 
 
 def _parts(size: int, step: int) -> Iterator[slice]:
@@ -44,29 +44,29 @@ def _parts(size: int, step: int) -> Iterator[slice]:
         yield slice(start, min(start + step, size))
 
 
-def _centred(X: np.ndarray, rows: np.ndarray, centre: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Some rows, centred in float64 and then rounded to the number type of ``room``, and their squared norms."""
-    centred, norms = room[: len(rows)], np.empty(len(rows), dtype=room.dtype)
+def _centred(X: np.ndarray, rows: np.ndarray, centre: np.ndarray, buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Some rows, centred in float64 and then rounded to the number type of ``buffer``, and their squared norms."""
+    centred, norms = buffer[: len(rows)], np.empty(len(rows), dtype=buffer.dtype)
     _ext.kernel_centre(X, rows, centre, centred, norms)
     return centred, norms
 
 
-def farthest(X: Any) -> float:
-    """Largest square that the products for squared distances begin with: of dense rows from their mean."""
+def max_squared_norm(X: Any) -> float:
+    """Largest squared norm of a row, of dense rows after centring: the size of the terms of squared distances."""
     if sparse.issparse(X):
         return float(squared_norms(X, np.float64).max())
     X, centre = np.ascontiguousarray(X), X.mean(axis=0, dtype=np.float64)
-    room = np.empty((SCORE_ROWS, X.shape[1]), dtype=np.float32)
+    buffer = np.empty((SCORE_ROWS, X.shape[1]), dtype=np.float32)
     parts = (np.arange(part.start, part.stop) for part in _parts(len(X), SCORE_ROWS))
-    return max(float(_centred(X, rows, centre, room)[1].max()) for rows in parts)
+    return max(float(_centred(X, rows, centre, buffer)[1].max()) for rows in parts)
 
 
 def row_dtype(tol: float, kernel: Kernel = "linear", gamma: float = 0.0, square: float = 0.0) -> Any:
-    """Number type of kernel rows that resolves a relative gap of ``tol``; ``square`` as `farthest` tells.
+    """Number type of kernel rows that resolves a relative gap of ``tol``; ``square`` from `max_squared_norm`.
 
     Distances are differences of squares: where these are large beside the width of the kernel, float32 loses them.
     """
-    near = kernel != "rbf" or gamma * square <= FAR
+    near = kernel != "rbf" or gamma * square <= FLOAT32_MAX_SQUARE
     return np.float32 if tol >= 2e-4 and near else np.float64
 
 
@@ -76,7 +76,7 @@ def _rbf(A: np.ndarray, a: np.ndarray, B: np.ndarray, b: np.ndarray, gamma: floa
     _ext.kernel_rbf(out, a, b, gamma)
 
 
-class _Products:
+class _KernelProducts:
     """Kernel values between given rows and the rows ``Z``, written into a given block.
 
     The RBF kernel of dense rows is one matrix product and one vectorised pass over it; ``Z`` is centred first, which
@@ -117,18 +117,18 @@ class _Target:
     def __init__(self, out: np.ndarray, offset: Any, columns: np.ndarray | None) -> None:
         self.out, self.offset, self.columns = out, offset, columns
 
-    def values(self, rows: slice, beside: slice) -> np.ndarray:
-        """Room for a tile of them."""
+    def values(self, rows: slice, columns_of_tile: slice) -> np.ndarray:
+        """Where to write a tile of them."""
         if self.columns is None:
-            return self.out[rows, beside]
-        return np.empty((rows.stop - rows.start, beside.stop - beside.start), dtype=self.out.dtype)
+            return self.out[rows, columns_of_tile]
+        return np.empty((rows.stop - rows.start, columns_of_tile.stop - columns_of_tile.start), dtype=self.out.dtype)
 
-    def done(self, rows: slice, beside: slice, values: np.ndarray) -> None:
+    def done(self, rows: slice, columns_of_tile: slice, values: np.ndarray) -> None:
         """The tile has been computed."""
         if self.offset:
             values += self.offset
         if self.columns is not None:
-            _ext.kernel_scatter(values, self.columns[beside], self.out[rows])
+            _ext.kernel_scatter(values, self.columns[columns_of_tile], self.out[rows])
 
 
 class KernelRows:
@@ -178,7 +178,7 @@ class KernelRows:
         self.threads = thread_count(n_jobs)
         self.n = X.shape[0]
         self.diagonal = np.asarray(gram_diagonal(X, *self.arguments), dtype=np.float64) + offset
-        self._allocate(np.float64 if self.diagonal.max() > LARGE else dtype)
+        self._allocate(np.float64 if self.diagonal.max() > FLOAT32_MAX_VALUE else dtype)
 
     def _allocate(self, dtype: Any) -> None:
         kernel = self.arguments[0]
@@ -229,12 +229,12 @@ class KernelRows:
 
     def _fill_any(self, samples: np.ndarray, columns: np.ndarray, target: _Target) -> None:
         Z = self._Z if len(columns) == self.n else self._Z[columns]
-        beside = slice(0, len(columns))
+        columns_of_tile = slice(0, len(columns))
 
         def fill(rows: slice) -> None:
-            values = target.values(rows, beside)
+            values = target.values(rows, columns_of_tile)
             values[...] = gram(self._Z[samples[rows]], Z, *self.arguments, dtype=self.dtype)
-            target.done(rows, beside, values)
+            target.done(rows, columns_of_tile, values)
 
         parts = _parts(len(samples), max(1, int(BLOCK_WORK / max(1, Z.shape[0] * Z.shape[1]))))
         on_threads(fill, parts, 1 if callable(self.arguments[0]) else self.threads)
@@ -242,28 +242,30 @@ class KernelRows:
     def _fill_rbf(self, samples: np.ndarray, columns: np.ndarray, target: _Target) -> None:
         """A number of the data is prepared much faster than it is used, so that no copy of all of them is kept."""
         d = self.X.shape[1]
-        width = MULTIPLE * max(2, int(min(PREPARED_NUMBERS, PREPARED_SHARE * self.n**2) / max(1, MULTIPLE * d)))
+        width = COLUMN_MULTIPLE * max(
+            2, int(min(PREPARED_NUMBERS, PREPARED_SHARE * self.n**2) / max(1, COLUMN_MULTIPLE * d))
+        )
         left = np.empty((min(len(samples), 2 * width), d), dtype=self.dtype)
-        rooms: deque[np.ndarray] = deque()  # one for each thread
+        buffers: deque[np.ndarray] = deque()  # one for each thread
         for rows in _parts(len(samples), 2 * width):
             A, a = _centred(self._Z, samples[rows], self._centre, left)
 
-            def fill(beside: slice, rows: slice = rows, A: np.ndarray = A, a: np.ndarray = a) -> None:
+            def fill(columns_of_tile: slice, rows: slice = rows, A: np.ndarray = A, a: np.ndarray = a) -> None:
                 try:
-                    right = rooms.pop()
+                    right = buffers.pop()
                 except IndexError:
                     right = np.empty((min(len(columns), width), d), dtype=self.dtype)
-                B, b = _centred(self._Z, columns[beside], self._centre, right)
-                values = target.values(rows, beside)
+                B, b = _centred(self._Z, columns[columns_of_tile], self._centre, right)
+                values = target.values(rows, columns_of_tile)
                 for part in _parts(len(A), max(1, int(BLOCK_WORK / max(1, B.size)))):
                     _rbf(A[part], a[part], B, b, self.arguments[1], values[part])
-                target.done(rows, beside, values)
-                rooms.append(right)
+                target.done(rows, columns_of_tile, values)
+                buffers.append(right)
 
             on_threads(fill, _parts(len(columns), width), self.threads)
 
     def keep(self, samples: np.ndarray) -> None:
-        """Compute and keep the rows of these samples, as far as there is room; others make place for them."""
+        """Compute and keep the rows of these samples, as many as fit; other rows are dropped for them."""
         missing = samples[self._slot[samples] < 0]
         if len(missing) == 0 or len(self._store) == 0:
             return
@@ -285,9 +287,9 @@ class KernelRows:
             self.n_computed += len(group)
 
     def _write(self, samples: np.ndarray, out: np.ndarray) -> None:
-        """Whole rows of these samples; the matrix is symmetric, so what rows that are kept tell is not computed."""
+        """Whole rows of these samples; what the kept rows hold already, by symmetry, is copied."""
         kept, rest = np.flatnonzero(self._slot >= 0), np.flatnonzero(self._slot < 0)
-        if len(kept) * self._Z.shape[1] <= MIRROR * self.n:
+        if len(kept) * self._Z.shape[1] <= COPY_COST * self.n:
             self._fill(samples, out)
             return
         _ext.kernel_mirror(self._store, self._slot[kept], kept, samples, out)
@@ -299,7 +301,7 @@ class KernelRows:
         Two empty arrays instead where these are in the order of the samples.
         """
         slot = self._slot[samples]
-        most = MOST if self.n > FEW else MOST_OF_FEW
+        most = WHOLE_ROWS_SHARE if self.n > SMALL_MATRIX else WHOLE_ROWS_SHARE_SMALL
         if len(samples) >= most * self.n and slot.min() >= 0:
             return self._store, slot, samples
         nothing = np.empty(0, dtype=np.int64)
@@ -351,8 +353,8 @@ class KernelRows:
     def add(self, F: np.ndarray, samples: np.ndarray, coef: np.ndarray) -> None:
         """``F[l, :] += sum_r coef[r, l] K(x_r, .)`` over the given samples r, in any order; F has one row a class."""
         coef, lengths = np.ascontiguousarray(coef), np.sqrt(np.maximum(self.diagonal, 0))
-        most = lengths.max() * (lengths[samples] @ np.abs(coef)).max(initial=0)  # that they can add up to
-        careful = bool(np.finfo(self.dtype).eps * most > CAREFUL)
+        most = lengths.max() * (lengths[samples] @ np.abs(coef)).max(initial=0)  # bound of what is added
+        careful = bool(np.finfo(self.dtype).eps * most > SPLIT_SUMS_ABOVE)
         for part, block, slot in self.blocks(samples):
             _ext.kernel_add(F, block, slot, coef[part], careful)
 
@@ -410,14 +412,14 @@ def kernel_winners(
     while start < X.shape[0]:
         rows = X[start : start + SCORE_ROWS]
         out = winners[start : start + len(rows)]
-        with np.errstate(over="ignore", invalid="ignore"):  # what float32 cannot hold is doubtful
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond float32: computed again below
             doubtful = _winners(single.scores(rows), single.error(rows), out)
         if len(doubtful):
             double = double or _Scorer(*model, np.float64)
             _winners(double.scores(rows[doubtful]), np.zeros(len(doubtful)), again := out[doubtful])
             out[doubtful] = again
         start += len(rows)
-        if len(doubtful) > 0.3 * len(rows) and double is not None:  # so it will be with the others
+        if len(doubtful) > 0.3 * len(rows) and double is not None:  # assume the same of the rest
             _winners(double.scores(X[start:]), np.zeros(len(X) - start), winners[start:])
             break
     return winners
@@ -453,7 +455,9 @@ class _Scorer:
         self.dtype = np.dtype(dtype)
         self.coef = np.ascontiguousarray(dual_coef, dtype=self.dtype)
         self.intercept = intercept.astype(self.dtype)
-        self.products = None if kernel == "precomputed" else _Products(support, kernel, gamma, degree, coef0, dtype)
+        self.products = (
+            None if kernel == "precomputed" else _KernelProducts(support, kernel, gamma, degree, coef0, dtype)
+        )
 
     def scores(self, X: Any) -> np.ndarray:
         scores = np.empty((X.shape[0], self.coef.shape[1]), dtype=self.dtype)
@@ -476,12 +480,13 @@ class _Scorer:
         """Bound on the rounding error of each row's scores, for the RBF kernel of dense rows.
 
         With the unit u, a sum of m products is wrong by at most m u times the sum of their sizes, and by more than
-        `SPREAD` sqrt(m) u times that sum as good as never (Higham & Mary, 2019).  So are inner products of d features,
-        hence squared distances, and these errors are independent in the sum over the support vectors.
+        `ROUNDING_DEVIATIONS` sqrt(m) u times that sum almost never (Higham & Mary, 2019).  The same holds for inner
+        products of d features, hence squared distances, and these errors are independent in the sum over the support
+        vectors.
         """
         assert self.products is not None
         unit = 0.5 * np.finfo(self.dtype).eps
-        m, d = (min(size, SPREAD * np.sqrt(size)) + 16 for size in self.products.Z.shape)
+        m, d = (min(size, ROUNDING_DEVIATIONS * np.sqrt(size)) + 16 for size in self.products.Z.shape)
         centred = X - self.products.centre
         norms = np.sqrt(np.einsum("ij,ij->i", centred, centred)) + np.sqrt(self.products.norms.max())
         sizes = np.abs(self.coef)

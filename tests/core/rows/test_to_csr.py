@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skmargin._core import _ext
-from skmargin.solvers.dual.linear import _suitable_rows
+from skmargin.solvers.dual.linear import suitable_storage
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -16,7 +16,7 @@ def test_the_same_rows_as_those_of_scipy(dtype, density):
     X[-1] = X[3] = 0
     X.flags.writeable = False
     for rows in (X, X[::2], np.asfortranarray(X)):
-        found, expected = _suitable_rows(rows), sparse.csr_array(rows)
+        found, expected = suitable_storage(rows), sparse.csr_array(rows)
         for name in ("data", "indices", "indptr"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
         assert found.shape == rows.shape and found.dtype == dtype
@@ -24,7 +24,7 @@ def test_the_same_rows_as_those_of_scipy(dtype, density):
 
 def test_dense_and_narrow_rows_stay_as_they_are():
     for X in (np.ones((5, 40)), np.zeros((5, 4))):
-        assert _suitable_rows(X) is X
+        assert suitable_storage(X) is X
 
 
 def test_a_number_of_zeros_that_is_wrong_harms_nothing():

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skmargin.rows.kernel_rows import KernelRows
-from skmargin.solvers.dual.kernel import solve_kernel
+from skmargin.solvers.dual.kernel import solve_kernel_dual
 from skmargin.solvers.dual.kernel_factor import can_factor, factor, solve_factor
 from skmargin.solvers.dual.kernel_state import KernelState
 
@@ -76,7 +76,7 @@ def test_it_ends_where_long_block_ascent_ends(loss, intercept):
     y = y.astype(np.int32)
     cap, K = np.full(150, 5.0), {"max": 1, "sum": 2, "top": 2}[loss]
     task = KernelRows(X, "rbf", 0.1, dtype=np.float64), y, cap, 3, loss, K
-    blocks = solve_kernel(*task, fit_intercept=intercept, tol=1e-8, max_iter=10**6)
+    blocks = solve_kernel_dual(*task, fit_intercept=intercept, tol=1e-8, max_iter=10**6)
     nothing = KernelState(np.zeros((150, 3)), np.zeros(3))
     # The gap of the duals alone is about the root of the linear one's: with double precision not below 1e-8.
     state = solve_factor(*task, fit_intercept=intercept, tol=1e-7, max_iter=10**5, seed=0, start=nothing)

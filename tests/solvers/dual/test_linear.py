@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from skmargin.solvers.dual import linear as dual_blocks
-from skmargin.solvers.dual.linear import better, moments, relative_gap, solve_linear
+from skmargin.solvers.dual.linear import best_of_both, moments, relative_gap, solve_linear
 
 RNG = np.random.default_rng(0)
 CENTRES = RNG.integers(0, 2, (5, 40))
@@ -24,7 +24,7 @@ def test_many_rows_that_can_be_separated_need_no_newton_steps(loss, fit_intercep
     found = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, verbose=1)
     assert ("Newton" in capsys.readouterr().out) == (noise > 0)
     assert found.gap <= 1e-3
-    monkeypatch.setattr(dual_blocks, "SEPARABLE", 1.0 if noise else -1.0)  # the other gear first
+    monkeypatch.setattr(dual_blocks, "SEPARABLE_ERROR_RATE", 1.0 if noise else -1.0)  # the other gear first
     other = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, tol=1e-6)
     assert found.objective == pytest.approx(other.objective, rel=1.1e-3)
     assert found.objective >= other.objective * (1 - 1e-6)
@@ -78,10 +78,10 @@ def test_a_start_near_the_optimum_is_no_reason_to_believe_float32():
 
 
 def test_the_better_of_two_states_has_the_better_bound():
-    nothing = dual_blocks._zero(3, 2, 2, np.ones(3))
+    nothing = dual_blocks._cold_start(3, 2, 2, np.ones(3))
     old = replace(nothing, objective=10.0, gap=0.1, n_iter=4)  # bound 9
     for objective, gap, wanted in ((10.5, 0.08, (10.0, 0.034)), (9.8, 0.5, (9.8, 0.8 / 9.8)), (9.5, 0.01, (9.5, 0.01))):
-        best = better(old, replace(nothing, objective=objective, gap=gap, n_iter=7))
+        best = best_of_both(old, replace(nothing, objective=objective, gap=gap, n_iter=7))
         assert (best.objective, best.gap) == pytest.approx(wanted) and best.n_iter == 7
 
 
@@ -136,6 +136,6 @@ def test_first_intercepts_come_from_some_rows_only_where_the_losses_are_weak(C, 
     monkeypatch.setattr(dual_blocks, "_first_intercepts", lambda *task: calls.append(0) or first(*task))
     found = solve_linear(X, y, cap, 3, "max")
     assert bool(calls) == tried
-    monkeypatch.setattr(dual_blocks, "FAINT", 0.0 if tried else np.inf)  # the other way
+    monkeypatch.setattr(dual_blocks, "SUBSAMPLE_STRENGTH", 0.0 if tried else np.inf)  # the other way
     other = solve_linear(X, y, cap, 3, "max", tol=1e-6)
     assert other.objective * (1 - 1e-6) <= found.objective <= other.objective * (1 + 1.1e-3)

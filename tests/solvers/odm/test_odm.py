@@ -11,9 +11,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from skmargin._core import _ext
 from skmargin.rows.kernel_rows import KernelRows
 from skmargin.solvers.dual.kernel_state import coefficients
-from skmargin.solvers.odm.inner_kernel import KernelInner, solve_kernel_machine
+from skmargin.solvers.odm.inner_kernel import KernelInner, solve_odm_kernel
 from skmargin.solvers.odm.inner_linear import LinearInner, NewtonInner
-from skmargin.solvers.odm.outer import NO_RIVALS, Effort, Machine, majorize_minimize
+from skmargin.solvers.odm.outer import NO_RIVALS, Limits, OdmProblem, majorize_minimize
 from skmargin.solvers.odm.smooth import smoothed
 
 BANDS = [(0.5, 0.2), (1.0, 0.0), (0.1, 0.8)]
@@ -121,7 +121,7 @@ def solved(inner, *problem):
 def test_inner_optimum_is_that_of_cvxpy(intercept, mu, theta, k, C):
     X, y = toy(30, 4, k, seed=k)
     weight = np.random.default_rng(1).uniform(0.2, 3, len(y))
-    machine = Machine(y, C * weight / weight.sum(), k, mu, theta, intercept)
+    machine = OdmProblem(y, C * weight / weight.sum(), k, mu, theta, intercept)
     rivals = some_rivals(X, y, k) if mu > 0 else NO_RIVALS
     best = inner_optimum(X, machine, mu, rivals)
     for inner in (
@@ -140,7 +140,7 @@ def test_inner_optimum_is_that_of_cvxpy(intercept, mu, theta, k, C):
 def test_kernel_inner_optimum_is_that_of_cvxpy(intercept, C):
     X, y = toy(30, 4, 4, seed=3)
     rivals = some_rivals(X, y, 4)
-    machine = Machine(y, np.full(30, C), 4, 0.5, 0.2, intercept)
+    machine = OdmProblem(y, np.full(30, C), 4, 0.5, 0.2, intercept)
     factor = np.linalg.cholesky(rbf_kernel(X, gamma=0.3) + 1e-12 * np.eye(30))
     inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, 0)
     inner = solved(inner, 0.5, rivals, 1e-8, 0, 0, 10_000)
@@ -152,7 +152,7 @@ def test_kernel_inner_optimum_is_that_of_cvxpy(intercept, C):
 def test_newton_gear_of_a_kernel_has_the_objective_of_its_coefficients(intercept, mu):
     X, y = toy(30, 4, 4, seed=3)
     rivals = some_rivals(X, y, 4) if mu > 0 else NO_RIVALS
-    machine = Machine(y, np.full(30, 1e5), 4, mu, 0.9, intercept)
+    machine = OdmProblem(y, np.full(30, 1e5), 4, mu, 0.9, intercept)
     inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, 0)
     assert not inner.solve(mu, rivals, 1e-3, 0, 0, 10)
     assert inner.next_gear() is inner  # the factor is known now, but not what Newton steps on it cost
@@ -164,7 +164,7 @@ def test_newton_gear_of_a_kernel_has_the_objective_of_its_coefficients(intercept
     F = K @ c + state.b
     i = np.arange(30)
     high = np.maximum(0, F[i, y] - F[i, rivals] - 1.9) if mu > 0 else 0.0
-    value = 0.5 * np.vdot(c, K @ c) + Machine(y, machine.cap, 4, 0.0, 0.9).loss(F) + 1e5 * mu * np.sum(high**2)
+    value = 0.5 * np.vdot(c, K @ c) + OdmProblem(y, machine.cap, 4, 0.0, 0.9).loss(F) + 1e5 * mu * np.sum(high**2)
     assert inner.objective == pytest.approx(value, rel=1e-6)
     assert 0 <= inner.gap <= 1e-3 * inner.objective
 
@@ -176,9 +176,9 @@ def test_newton_gear_of_a_kernel_tells_what_rounding_leaves(offset, C, mu):
     X, y = toy(60, 3, 3, seed=1)
     X += offset
     K = X @ X.T
-    machine = Machine(y, np.full(60, C / 60), 3, mu, 0.2, True)
+    machine = OdmProblem(y, np.full(60, C / 60), 3, mu, 0.2, True)
     inner = KernelInner(KernelRows(K, "precomputed", 1.0, 3, 0.0, np.float64, 100), machine, 0)
-    end = majorize_minimize(machine, inner, Effort(1e-7, 10_000, 20, 1, 0))
+    end = majorize_minimize(machine, inner, Limits(1e-7, 10_000, 20, 1, 0))
     c, exact = end.point.coef.astype(np.longdouble), K.astype(np.longdouble)
     F = exact @ c
     value = 0.5 * np.vdot(c, F) + machine.loss(F + end.point.state.b)
@@ -191,10 +191,10 @@ def test_newton_gear_of_a_kernel_tells_what_rounding_leaves(offset, C, mu):
 def test_a_kernel_of_low_rank_is_solved_like_its_features(intercept, C):
     """Duals grow with C and cancel: coefficients of least norm take their place."""
     X, y = toy(120, 3, 3, seed=1)
-    machine = Machine(y, np.full(120, C / 120), 3, 0.0, 0.2, intercept)
-    best = majorize_minimize(machine, NewtonInner(X, machine), Effort(1e-9, 10_000, 20, 1, 0)).objective
+    machine = OdmProblem(y, np.full(120, C / 120), 3, 0.0, 0.2, intercept)
+    best = majorize_minimize(machine, NewtonInner(X, machine), Limits(1e-9, 10_000, 20, 1, 0)).objective
     inner = KernelInner(KernelRows(X @ X.T, "precomputed", 1.0, 3, 0.0, np.float64, 100), machine, 0)
-    end = majorize_minimize(machine, inner, Effort(1e-6, 10_000, 20, 1, 0))
+    end = majorize_minimize(machine, inner, Limits(1e-6, 10_000, 20, 1, 0))
     assert end.converged
     assert end.objective <= best * (1 + 2e-6)
     c = end.point.coef
@@ -203,18 +203,18 @@ def test_a_kernel_of_low_rank_is_solved_like_its_features(intercept, C):
     assert value == pytest.approx(end.objective, rel=2e-6)
     for factor in (1, 3):  # a warm start
         other = replace(machine, cap=factor * machine.cap)
-        again = solve_kernel_machine(inner.rows, other, Effort(1e-6, 10_000, 20, 1, 0), start=end.point)
-        cold = majorize_minimize(other, NewtonInner(X, other), Effort(1e-9, 10_000, 20, 1, 0)).objective
+        again = solve_odm_kernel(inner.rows, other, Limits(1e-6, 10_000, 20, 1, 0), start=end.point)
+        cold = majorize_minimize(other, NewtonInner(X, other), Limits(1e-9, 10_000, 20, 1, 0)).objective
         assert again.converged
         assert again.objective <= cold * (1 + 2e-6)
 
 
 def test_a_bound_above_the_objective_is_no_certificate():
     """Two numbers that rounding has changed places of are as wrong as they are apart."""
-    machine = Machine(np.array([0, 1], np.int32), np.ones(2), 2, 0.5, 0.1)
+    machine = OdmProblem(np.array([0, 1], np.int32), np.ones(2), 2, 0.5, 0.1)
     gear = Spoilt(np.array([[0.9, 0.0], [0.0, 0.9]]))
     gear.objective, gear.gap = 1e-3, 0.0
-    end = majorize_minimize(machine, gear, Effort(1e-3, 100, 5, 1, 0))
+    end = majorize_minimize(machine, gear, Limits(1e-3, 100, 5, 1, 0))
     assert end.objective < gear.objective
     assert not end.converged
     assert end.gap > 1e-3
@@ -241,10 +241,10 @@ class Spoilt:
 @pytest.mark.parametrize("mu", [0.0, 0.5])
 def test_the_best_end_of_all_gears_is_kept(first, second, best, mu):
     """Two classes, one sample of each, both with the same margin; zero is better than a negative one."""
-    machine = Machine(np.array([0, 1], np.int32), np.ones(2), 2, mu, 0.1)
+    machine = OdmProblem(np.array([0, 1], np.int32), np.ones(2), 2, mu, 0.1)
     ends = [v * np.array([[1.0, 0.0], [0.0, 1.0]]) for v in (first, second)]
     gear = Spoilt(ends[0], Spoilt(ends[1]))
-    end = majorize_minimize(machine, gear, Effort(1e-3, 100, 5, 1, 0))
+    end = majorize_minimize(machine, gear, Limits(1e-3, 100, 5, 1, 0))
     assert end.point == best
     assert end.objective == min(machine.zero_loss, *(machine.loss(F) for F in ends))
     assert not end.converged
@@ -253,7 +253,7 @@ def test_the_best_end_of_all_gears_is_kept(first, second, best, mu):
 
 def test_inexact_solve_stops_early_and_majorises():
     X, y = toy(200, 5, 4)
-    machine = Machine(y, np.full(200, 0.5), 4, 0.5, 0.2, True)
+    machine = OdmProblem(y, np.full(200, 0.5), 4, 0.5, 0.2, True)
     for inner in (LinearInner(X, machine, 1e-10, 0), NewtonInner(X, machine)):
         inner = solved(inner, 0.0, NO_RIVALS, 1e-3, 0, 0, 1000)
         before = inner.half_norm + machine.loss(inner.scores)
@@ -264,7 +264,7 @@ def test_inexact_solve_stops_early_and_majorises():
 
 def test_gradient_of_the_smoothed_loss():
     _, y = toy(12, 3, 4)
-    machine = Machine(y, np.random.default_rng(0).uniform(0.5, 2, 12), 4, 0.7, 0.1)
+    machine = OdmProblem(y, np.random.default_rng(0).uniform(0.5, 2, 12), 4, 0.7, 0.1)
     F, step = 2 * np.random.default_rng(1).normal(size=(12, 4)), np.random.default_rng(2).normal(size=(12, 4))
     _, Q = smoothed(machine, F, 0.7, 0.3)
     h = 1e-6
@@ -279,7 +279,7 @@ def test_published_inner_optimum_is_that_of_cvxpy(mu, theta, k, C):
     X, y = toy(30, 4, k, seed=k)
     X[3] = 0
     frozen = np.random.default_rng(0).normal(size=30)
-    machine = Machine(y, np.random.default_rng(1).uniform(0.2, 3, 30) * C / 30, k, mu, theta, False)
+    machine = OdmProblem(y, np.random.default_rng(1).uniform(0.2, 3, 30) * C / 30, k, mu, theta, False)
     W = cp.Variable((4, k))
     F = X @ W
     own = cp.sum(cp.multiply(F, np.eye(k)[y]), axis=1)
@@ -303,7 +303,7 @@ def test_published_inner_optimum_is_that_of_cvxpy(mu, theta, k, C):
 
 def test_core_refuses_wrong_rivals():
     X, y = toy()
-    machine = Machine(y, np.ones(30), 3, 0.5, 0.2)
+    machine = OdmProblem(y, np.ones(30), 3, 0.5, 0.2)
     for inner in (
         LinearInner(X, machine, 1e-3, 0),
         KernelInner(KernelRows(X, "rbf", 1.0, 3, 0.0, np.float64, 10), machine, 0),

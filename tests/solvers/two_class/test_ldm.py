@@ -10,7 +10,13 @@ from sklearn.svm import LinearSVC
 from skmargin._core import _ext
 from skmargin.solvers.two_class import box as box_dual
 from skmargin.solvers.two_class import ldm as ldm_dual
-from skmargin.solvers.two_class.ldm import LDMProblem, check_definite, modified_kernel, solve_features, solve_kernel
+from skmargin.solvers.two_class.ldm import (
+    LDMProblem,
+    check_definite,
+    modified_kernel,
+    solve_features_ldm,
+    solve_kernel_ldm,
+)
 
 rng = np.random.default_rng(2)
 N = 60
@@ -38,7 +44,7 @@ PARAMETERS = [(1.0, 0.0, 0.0), (1.0, 1.0, 1.0), (0.1, 5.0, 20.0), (0.01, 3.0, 30
 def test_kernel(C, l1, l2):
     values, vectors = np.linalg.eigh(K)
     objective, f = optimum(vectors * np.sqrt(np.maximum(values, 0)), C, l1, l2)
-    state = solve_kernel(K.copy(), LDMProblem(y, S, C, l1, l2), 1e-10, 20000, 0)
+    state = solve_kernel_ldm(K.copy(), LDMProblem(y, S, C, l1, l2), 1e-10, 20000, 0)
     assert state.gap <= 1e-10
     assert_allclose(state.objective, objective, rtol=1e-8)
     assert_allclose(K @ state.coef, f, atol=2e-5)
@@ -53,7 +59,7 @@ def test_features(C, l1, l2, route, monkeypatch):
         monkeypatch.setattr(ldm_dual, "GRAM_ROWS", 0)
     rows = sparse.csr_array(X) if route == "sparse rows" else X
     tol = 1e-10 if route == "few features" or l2 <= 20 else 1e-5
-    state = solve_features(rows, LDMProblem(y, S, C, l1, l2), tol, 20000, 0)
+    state = solve_features_ldm(rows, LDMProblem(y, S, C, l1, l2), tol, 20000, 0)
     assert state.gap <= tol
     assert_allclose(state.objective, objective, rtol=max(1e-8, tol))
     assert_allclose(X @ state.coef, f, atol=2e-5 if tol == 1e-10 else 1e-2)
@@ -65,10 +71,10 @@ def test_single_precision_certifies_what_is_true(form, tol, monkeypatch):
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((200, 1500)).astype(np.float32)
     problem = LDMProblem(np.where(rng.random(200) < 0.5, 1.0, -1.0), np.ones(200), 0.1, 0.0, 0.0)
-    best = solve_features(rows.astype(np.float64), problem, 1e-13, 20000, 0)
+    best = solve_features_ldm(rows.astype(np.float64), problem, 1e-13, 20000, 0)
     monkeypatch.setattr(ldm_dual, "FEW_FEATURES", 0)
     monkeypatch.setattr(ldm_dual, "GRAM_ROWS", 0)
-    state = solve_features(form(rows), problem, tol, 2000, 0)
+    state = solve_features_ldm(form(rows), problem, tol, 2000, 0)
     assert state.gap <= tol
     assert state.objective * (1 - state.gap) <= best.objective * (1 + 1e-12)
 
@@ -144,7 +150,7 @@ def test_large_weights_of_the_variance(l2, shift):
     values, vectors = np.linalg.eigh(K + shift)
     wanted, _ = optimum(vectors * np.sqrt(np.maximum(values, 0)), 1.0, 1.0, l2)
     problem = LDMProblem(y, S, 1.0, 1.0, l2)
-    state = solve_kernel(K + shift, problem, 1e-6, 20000, 0)
+    state = solve_kernel_ldm(K + shift, problem, 1e-6, 20000, 0)
     f = (K + shift) @ state.coef
     assert state.gap <= 1e-6
     assert_allclose(state.objective, objective_of(f, state.coef @ f, problem), rtol=1e-9)
@@ -156,7 +162,7 @@ def test_large_weights_of_the_variance(l2, shift):
 def test_large_weights_of_the_variance_on_features(l2, form):
     problem, rows = LDMProblem(y, S, 1.0, 1.0, l2), form(X)
     wanted, _ = optimum(rows.astype(np.float64) if form is np.float32 else X, 1.0, 1.0, l2)
-    state = solve_features(rows, problem, 1e-6, 20000, 0)
+    state = solve_features_ldm(rows, problem, 1e-6, 20000, 0)
     assert state.gap <= 1e-6
     assert_allclose(state.objective, objective_of(rows @ state.coef, state.coef @ state.coef, problem), rtol=1e-9)
     assert_allclose(state.objective, wanted, rtol=1e-5)
@@ -174,7 +180,7 @@ def test_few_rows_of_very_many_features(C, l1, l2, container):
     rows, labels = few_rows(5, 90, 2100, lambda rng, Z: 100 * np.abs(Z))
     left, values, _ = np.linalg.svd(rows, full_matrices=False)
     wanted, _ = optimum(left * values, C, l1, l2, labels, np.ones(90))
-    state = solve_features(container(rows), LDMProblem(labels, np.ones(90), C, l1, l2), 1e-4, 10000, 0)
+    state = solve_features_ldm(container(rows), LDMProblem(labels, np.ones(90), C, l1, l2), 1e-4, 10000, 0)
     assert state.coef.shape == (2100,)
     assert state.gap <= 1e-4
     assert_allclose(state.objective, wanted, rtol=2e-4)
@@ -188,7 +194,7 @@ def test_fewer_rows_than_features_of_very_different_sizes(seed, l2):
     weight = np.random.default_rng(seed).integers(1, 4, 40).astype(float)
     left, values, _ = np.linalg.svd(rows, full_matrices=False)
     wanted, _ = optimum(left * values, 8000.0, 0.1, l2, labels, weight)
-    state = solve_features(rows, LDMProblem(labels, weight, 8000.0, 0.1, l2), 1e-3, 10000, 0)
+    state = solve_features_ldm(rows, LDMProblem(labels, weight, 8000.0, 0.1, l2), 1e-3, 10000, 0)
     assert state.gap <= 1e-3
     assert_allclose(state.objective, wanted, rtol=2e-3)
 
@@ -198,10 +204,10 @@ def test_numbers_beyond_double_precision_are_no_solution(route, monkeypatch):
     problem = LDMProblem(y, S, 1.0, 1e160, 1.0)
     with np.errstate(over="ignore", invalid="ignore"):
         if route == "kernel":
-            state = solve_kernel(K.copy(), problem, 1e-3, 100, 0)
+            state = solve_kernel_ldm(K.copy(), problem, 1e-3, 100, 0)
         else:
             monkeypatch.setattr(ldm_dual, "FEW_FEATURES", 2000 if route == "few features" else 0)
-            state = solve_features(X, problem, 1e-3, 100, 0)
+            state = solve_features_ldm(X, problem, 1e-3, 100, 0)
     assert not np.isfinite(state.objective + state.gap)
 
 
@@ -209,7 +215,7 @@ def test_a_variance_beyond_the_rounding_of_the_kernel_is_refused():
     line = np.linspace(-1, 1, N)
     smooth = np.exp(-0.1 * (line[:, None] - line) ** 2)
     with pytest.raises(ValueError, match=r"lambda2=1e\+25 is too large"):
-        solve_kernel(smooth, LDMProblem(y, S, 1.0, 1.0, 1e25), 1e-3, 100, 0)
+        solve_kernel_ldm(smooth, LDMProblem(y, S, 1.0, 1.0, 1e25), 1e-3, 100, 0)
 
 
 @pytest.mark.parametrize("rounding", [1.5e-8, 1e-5])
@@ -228,8 +234,8 @@ def test_indefinite_kernels(rounding):
 
 
 def test_loose_tolerance_still_ends_on_the_optimum():
-    loose = solve_kernel(K.copy(), LDMProblem(y, S, 1.0, 1.0, 1.0), 1e-2, 20000, 0)
-    tight = solve_kernel(K.copy(), LDMProblem(y, S, 1.0, 1.0, 1.0), 1e-11, 20000, 1)
+    loose = solve_kernel_ldm(K.copy(), LDMProblem(y, S, 1.0, 1.0, 1.0), 1e-2, 20000, 0)
+    tight = solve_kernel_ldm(K.copy(), LDMProblem(y, S, 1.0, 1.0, 1.0), 1e-11, 20000, 1)
     assert loose.gap < 1e-10
     assert_allclose(K @ loose.coef, K @ tight.coef, atol=1e-8)
 
@@ -245,18 +251,18 @@ def test_modified_kernel():
 def test_without_mean_and_variance_it_is_the_l1_svm():
     svm = LinearSVC(loss="hinge", fit_intercept=False, C=0.5, tol=1e-10, max_iter=1000000, random_state=0)
     svm.fit(X, y, sample_weight=S)
-    state = solve_features(X, LDMProblem(y, S, 0.5, 0.0, 0.0), 1e-10, 100000, 0)
+    state = solve_features_ldm(X, LDMProblem(y, S, 0.5, 0.0, 0.0), 1e-10, 100000, 0)
     assert_allclose(state.coef, svm.coef_[0], atol=1e-6)
 
 
 def test_few_passes_are_reported_with_their_gap():
-    state = solve_kernel(K.copy(), LDMProblem(y, S, 1e4, 1.0, 1.0), 1e-14, 1, 0)
+    state = solve_kernel_ldm(K.copy(), LDMProblem(y, S, 1e4, 1.0, 1.0), 1e-14, 1, 0)
     assert state.n_iter == 1
     assert state.gap >= 0
 
 
 def test_constant_column_is_a_constant_in_the_kernel():
     problem = LDMProblem(y, S, 1.0, 1.0, 1.0)
-    state = solve_features(ldm_dual.with_constant(X), problem, 1e-11, 100000, 0)
-    dual = solve_kernel(X @ X.T + 1, problem, 1e-11, 100000, 0)
+    state = solve_features_ldm(ldm_dual.with_constant(X), problem, 1e-11, 100000, 0)
+    dual = solve_kernel_ldm(X @ X.T + 1, problem, 1e-11, 100000, 0)
     assert_allclose(X @ state.coef[:-1] + state.coef[-1], (X @ X.T + 1) @ dual.coef, atol=1e-6)

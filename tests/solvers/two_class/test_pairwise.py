@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from skmargin.solvers.two_class.lapack import eigen
-from skmargin.solvers.two_class.pairwise import combine, duels, memberships, n_machines, over_threads, winners
+from skmargin.solvers.two_class.pairwise import combine, memberships, n_machines, over_threads, subproblems, winners
 
 
 def test_memberships_by_their_definition():
@@ -40,7 +40,7 @@ def test_votes_equal_those_of_scikit_learn():
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_duels(method, k):
     codes = np.random.default_rng(1).permutation(np.arange(40) % k)
-    parts = duels(codes, k, method)
+    parts = subproblems(codes, k, method)
     assert sum(part.Y.shape[1] for part in parts) == n_machines(k, method)
     assert parts[-1].columns.stop == n_machines(k, method)
     for part in parts:

@@ -6,9 +6,14 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from skmargin.solvers.two_class import weighted_rows
-from skmargin.solvers.two_class.linear_system import Machine, RidgePath, spectrum_of_features, spectrum_of_kernel
-from skmargin.solvers.two_class.ridge_direct import iterate_features, iterate_kernel, solve_features, solve_kernel
-from skmargin.solvers.two_class.sources import Features
+from skmargin.solvers.two_class.ridge_direct import (
+    iterate_features,
+    iterate_kernel,
+    solve_features_ridge,
+    solve_kernel_ridge,
+)
+from skmargin.solvers.two_class.ridge_spectrum import RidgePath, RidgeSpec, spectrum_of_features, spectrum_of_kernel
+from skmargin.solvers.two_class.row_sources import Features
 
 rng = np.random.default_rng(1)
 N = 50
@@ -17,7 +22,7 @@ Y = np.where(X[:, :1] + rng.standard_normal((N, 1)) > 0, 1.0, -1.0)
 K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
 S = rng.integers(1, 4, N).astype(float)
 MACHINES = [
-    Machine(penalty, bias, penalty == "coefficients")
+    RidgeSpec(penalty, bias, penalty == "coefficients")
     for penalty in ("coefficients", "kernel")
     for bias in ("penalised", "free", "none")
 ]
@@ -33,7 +38,7 @@ def agree(a, b, atol):
 @pytest.mark.parametrize("s", [1e-10, 1e-2])
 def test_kernel(machine, s):
     wanted = RidgePath(spectrum_of_kernel(K.copy(), S, machine), Y, machine).solution(s)
-    agree(solve_kernel(K.copy(), S, Y, machine, s), wanted, 1e-6 if s < 1e-5 else 1e-10)
+    agree(solve_kernel_ridge(K.copy(), S, Y, machine, s), wanted, 1e-6 if s < 1e-5 else 1e-10)
     if s == 1e-2:
         cold, *warm = iterate_kernel(K.copy(), S, Y, machine, np.array([s, s, 1e-3, s]), 1e-13, 5000)
         for iterated in (cold, warm[0], warm[-1]):
@@ -45,11 +50,11 @@ def test_kernel(machine, s):
 
 @pytest.mark.parametrize("bias", ["penalised", "free", "none"])
 def test_kernel_with_negative_eigenvalues(bias):
-    machine, indefinite = Machine("coefficients", bias, True), rng.integers(-1, 2, (N, N)).astype(float)
+    machine, indefinite = RidgeSpec("coefficients", bias, True), rng.integers(-1, 2, (N, N)).astype(float)
     indefinite += indefinite.T
     np.fill_diagonal(indefinite, 0)  # no pivot to begin with
     wanted = RidgePath(spectrum_of_kernel(indefinite.copy(), S, machine), Y, machine).solution(1e-14)
-    agree(solve_kernel(indefinite.copy(), S, Y, machine, 1e-14), wanted, 1e-10)
+    agree(solve_kernel_ridge(indefinite.copy(), S, Y, machine, 1e-14), wanted, 1e-10)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -62,7 +67,7 @@ def test_features(machine, container, d, thick, monkeypatch):
     monkeypatch.setattr(weighted_rows, "FEW", thick)
     Phi = rng.standard_normal((N, d))
     wanted = RidgePath(spectrum_of_features(Phi, S, machine, 1e-2), Y, machine).solution(1e-2)
-    agree(solve_features(Features(container(Phi)), np.arange(N), S, Y, machine, 1e-2), wanted, 1e-9)
+    agree(solve_features_ridge(Features(container(Phi)), np.arange(N), S, Y, machine, 1e-2), wanted, 1e-9)
     for iterated in iterate_features(container(Phi), S, Y, machine, np.array([1.0, 1e-2]), 1e-14, 5000):
         assert iterated.reached == 0
     agree(iterated.solution, wanted, 1e-7)
@@ -87,25 +92,25 @@ def test_iterations_tell_what_they_took_and_reached(machine):
 @pytest.mark.parametrize("bias", ["free", "penalised", "none"])
 def test_a_strength_below_rounding_on_repeated_rows(bias):
     """The matrix is singular to rounding: eigenvalues have an answer where a Cholesky factor has none."""
-    twice, machine = np.repeat(np.arange(N), 2), Machine("kernel", bias, False)
+    twice, machine = np.repeat(np.arange(N), 2), RidgeSpec("kernel", bias, False)
     matrix = K[np.ix_(twice, twice)]
-    solution = solve_kernel(matrix.copy(), np.repeat(S, 2), Y[twice], machine, 1e-18)
+    solution = solve_kernel_ridge(matrix.copy(), np.repeat(S, 2), Y[twice], machine, 1e-18)
     assert_allclose(matrix @ solution.coef + solution.intercept, Y[twice], atol=1e-3)
 
 
 def test_strength_zero_is_plain_least_squares_or_an_error():
-    machine = Machine("coefficients", "penalised", True)
+    machine = RidgeSpec("coefficients", "penalised", True)
     Z = np.c_[X, np.ones(N)]
     wanted = np.linalg.lstsq(np.sqrt(S)[:, None] * Z, np.sqrt(S)[:, None] * Y, rcond=None)[0]
-    solution = solve_features(Features(X), np.arange(N), S, Y, machine, 0.0)
+    solution = solve_features_ridge(Features(X), np.arange(N), S, Y, machine, 0.0)
     assert_allclose(np.vstack([solution.coef, solution.intercept]), wanted, atol=1e-10)
     for Phi in (np.c_[X, X[:, 0]], np.c_[X, np.ones(N)], rng.standard_normal((N, N + 3))):
         with pytest.raises(ValueError, match="singular"):
-            solve_features(Features(Phi), np.arange(N), S, Y, machine, 0.0)
+            solve_features_ridge(Features(Phi), np.arange(N), S, Y, machine, 0.0)
     with pytest.raises(ValueError, match="singular"):
-        solve_kernel(K.copy(), S, Y, machine, 0.0)
+        solve_kernel_ridge(K.copy(), S, Y, machine, 0.0)
 
 
 def test_indefinite_kernel_is_refused():
     with pytest.raises(ValueError, match="positive semi-definite"):
-        solve_kernel(-K, S, Y, Machine("kernel", "free", False), 1e-3)
+        solve_kernel_ridge(-K, S, Y, RidgeSpec("kernel", "free", False), 1e-3)

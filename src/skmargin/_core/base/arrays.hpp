@@ -54,14 +54,14 @@ void load(F& function, const char* module, const char* name) {
 
 // Ctrl-C: signal handlers only run when the interpreter lock is held, and only in the main thread.  Other threads are
 // stopped by an exception sent to them (PyThreadState_SetAsyncExc), which is raised where Python code runs.
-inline void ask_python(double share) {
+inline void poll_python(double progress) {
     nb::gil_scoped_acquire lock;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    nb::module_::import_("skmargin._runtime.progress").attr("tell")(share);
+    nb::module_::import_("skmargin._runtime.progress").attr("report")(progress);
 }
 
-// The fixed rivals of the band loss, one for each sample; none with mu = 0.
-inline void check_rivals(double mu, const Vector<int32_t>& rival, const Vector<int32_t>& y, int32_t k) {
+// The fixed rivals of the ODM loss (losses/odm.hpp), one for each sample; none with mu = 0.
+inline void check_fixed_rivals(double mu, const Vector<int32_t>& rival, const Vector<int32_t>& y, int32_t k) {
     if (!(mu > 0)) return;
     if (rival.size() != y.size()) throw nb::value_error("one rival is needed for each sample");
     for (size_t i = 0; i < rival.size(); ++i)
@@ -69,8 +69,8 @@ inline void check_rivals(double mu, const Vector<int32_t>& rival, const Vector<i
             throw nb::value_error("a rival must be another class of 0..k-1");
 }
 
-// Duals as the driver keeps them: CSR arrays (row starts, rivals, numbers).
-inline void read_duals(Duals& duals, const Vector<int64_t>& start, const Vector<int32_t>& cls,
+// DualLists as the driver keeps them: CSR arrays (row starts, rivals, numbers).
+inline void read_duals(DualLists& duals, const Vector<int64_t>& start, const Vector<int32_t>& cls,
                        const Vector<double>& alpha) {
     for (int64_t i = 0; i < duals.size(); ++i) {
         const int64_t s = start.data()[i];
@@ -79,7 +79,7 @@ inline void read_duals(Duals& duals, const Vector<int64_t>& start, const Vector<
     }
 }
 
-inline nb::tuple write_duals(const Duals& duals) {
+inline nb::tuple write_duals(const DualLists& duals) {
     const int64_t n = duals.size();
     std::vector<int64_t> start(n + 1, 0);
     std::vector<int32_t> cls;

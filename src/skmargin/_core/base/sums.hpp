@@ -17,7 +17,7 @@ inline double sum_of(const double* x, int32_t m) {
     for (; j < m; ++j) s[0] += x[j];
     return (s[0] + s[1]) + (s[2] + s[3]);
 }
-inline double least_of(const double* x, int32_t m) {
+inline double min_of(const double* x, int32_t m) {
     double s[4] = {infinity, infinity, infinity, infinity};
     int32_t j = 0;
     for (; j + 4 <= m; j += 4)
@@ -25,7 +25,7 @@ inline double least_of(const double* x, int32_t m) {
     for (; j < m; ++j) s[0] = x[j] < s[0] ? x[j] : s[0];
     return std::min(std::min(s[0], s[1]), std::min(s[2], s[3]));
 }
-inline double largest_of(const double* x, int32_t m) {
+inline double max_of(const double* x, int32_t m) {
     double s[4] = {-infinity, -infinity, -infinity, -infinity};
     int32_t j = 0;
     for (; j + 4 <= m; j += 4)

@@ -1,8 +1,8 @@
 // Threads that share the loops of one solve.
 //
-// A loop is cut into parts that do not depend on the number of threads, and what the parts sum up is added in their
-// order: the same bits for every number.  Threads begin with the first loop that is long enough for two, and end with
-// the solve: none is left when a process is forked.
+// A loop is cut into parts that do not depend on the number of threads, and the sums of the parts are added in their
+// order: every number of threads gives the same bits.  Threads are started by the first loop that is long enough for
+// two of them and joined when the solve ends, so that none is left when a process is forked.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -20,109 +20,111 @@
 
 namespace skm {
 
-class Team {
+class ThreadTeam {
   public:
-    static constexpr double least = 5e5;  // flops of a part: many times what it takes to wake a thread
+    static constexpr double min_part_flops = 5e5;  // flops: many times what it takes to wake a thread
 
-    Team(Poll& poll, int threads) : poll(poll), wanted_(std::max(1, threads)) {}
-    Team(const Team&) = delete;
-    Team& operator=(const Team&) = delete;
-    ~Team() {
+    ThreadTeam(InterruptPoll& poll, int threads) : poll(poll), n_threads_(std::max(1, threads)) {}
+    ThreadTeam(const ThreadTeam&) = delete;
+    ThreadTeam& operator=(const ThreadTeam&) = delete;
+    ~ThreadTeam() {
         {
-            const std::lock_guard<std::mutex> hold(lock_);
-            over_ = true;
+            const std::lock_guard<std::mutex> guard(lock_);
+            closing_ = true;
         }
-        begin_.notify_all();
-        for (std::thread& helper : helpers_) helper.join();
+        round_started_.notify_all();
+        for (std::thread& worker : workers_) worker.join();
     }
 
-    int threads() const { return wanted_; }
+    int threads() const { return n_threads_; }
 
     // Calls part(0), .., part(parts - 1), in any order; the first exception ends the others and is thrown.
     template <class Part>
-    void each(int parts, const Part& part) {
-        if (wanted_ == 1 || parts <= 1) {
+    void for_each_part(int parts, const Part& part) {
+        if (n_threads_ == 1 || parts <= 1) {
             for (int p = 0; p < parts; ++p) part(p);
             return;
         }
-        hire();
+        start();
         call_ = [](const void* f, int p) { (*static_cast<const Part*>(f))(p); };
         part_ = &part;
         failed_ = false;
-        undone_ = parts;
+        parts_unfinished_ = parts;
         {
-            const std::lock_guard<std::mutex> hold(lock_);
-            left_ = parts;
+            const std::lock_guard<std::mutex> guard(lock_);
+            parts_left_ = parts;
             ++round_;
         }
-        begin_.notify_all();
+        round_started_.notify_all();
         take_parts();
-        while (undone_ > 0) std::this_thread::yield();  // not longer than a part takes
-        if (problem_) std::rethrow_exception(std::exchange(problem_, nullptr));
+        while (parts_unfinished_ > 0) std::this_thread::yield();  // for at most as long as one part takes
+        if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
-    // To be called in a part: about `flops` operations were done.
-    void work(double flops) {
-        if (std::this_thread::get_id() == owner_) poll.work(flops);
-        else if (failed_.load(std::memory_order_relaxed)) throw Stopped();
+    // To be called inside a part: about `flops` operations were done.  Throws when the loop has to end.
+    void count_work(double flops) {
+        if (std::this_thread::get_id() == owner_) poll.count_work(flops);
+        else if (failed_.load(std::memory_order_relaxed)) throw Cancelled();
     }
 
-    Poll& poll;  // of the thread that has the team
+    InterruptPoll& poll;  // only the thread that owns the team may call it
 
   private:
-    struct Stopped {};
+    struct Cancelled {};
 
-    void hire() {
+    void start() {
         try {
-            while (static_cast<int>(helpers_.size()) + 1 < wanted_) helpers_.emplace_back([this] { help(); });
-        } catch (const std::system_error&) {  // no more threads to be had: those that are there do it all
-            wanted_ = static_cast<int>(helpers_.size()) + 1;
+            while (static_cast<int>(workers_.size()) + 1 < n_threads_) workers_.emplace_back([this] { run_worker(); });
+        } catch (const std::system_error&) {  // the system has no more threads: go on with those that started
+            n_threads_ = static_cast<int>(workers_.size()) + 1;
         }
     }
 
-    void help() {
+    void run_worker() {
         for (uint64_t seen = 0;;) {
-            // The next loop often begins at once, before a sleeping thread would be awake.
-            const auto patience = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
-            while (round_ == seen && !over_ && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
-            if (round_ == seen && !over_) {
-                std::unique_lock<std::mutex> hold(lock_);
-                begin_.wait(hold, [&] { return over_ || round_ != seen; });
+            // Spin for a moment: the next loop often begins sooner than a sleeping thread could wake up.
+            const auto spin_until = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
+            while (round_ == seen && !closing_ && std::chrono::steady_clock::now() < spin_until)
+                std::this_thread::yield();
+            if (round_ == seen && !closing_) {
+                std::unique_lock<std::mutex> guard(lock_);
+                round_started_.wait(guard, [&] { return closing_ || round_ != seen; });
             }
-            if (over_) return;
+            if (closing_) return;
             seen = round_;
             take_parts();
         }
     }
 
-    // A helper that comes late finds nothing left and touches nothing else: nobody waits for it.
+    // Takes parts until none is left.  A worker that comes late finds none and touches nothing else, so nobody waits
+    // for it.
     void take_parts() {
-        for (int64_t left; (left = left_.fetch_sub(1)) > 0; --undone_) {
+        for (int64_t remaining; (remaining = parts_left_.fetch_sub(1)) > 0; --parts_unfinished_) {
             if (failed_) continue;
             try {
-                call_(part_, static_cast<int>(left - 1));
-            } catch (const Stopped&) {
+                call_(part_, static_cast<int>(remaining - 1));
+            } catch (const Cancelled&) {
             } catch (...) {
-                const std::lock_guard<std::mutex> hold(lock_);
-                if (!problem_) problem_ = std::current_exception();
+                const std::lock_guard<std::mutex> guard(lock_);
+                if (!error_) error_ = std::current_exception();
                 failed_ = true;
             }
         }
     }
 
-    int wanted_;
+    int n_threads_;
     const std::thread::id owner_ = std::this_thread::get_id();
-    std::vector<std::thread> helpers_;
+    std::vector<std::thread> workers_;
     std::mutex lock_;
-    std::condition_variable begin_;
+    std::condition_variable round_started_;
     std::atomic<uint64_t> round_ = 0;
-    std::atomic<bool> over_ = false;
-    // The loop at hand: the part after next to be taken, parts that are not done.
-    std::atomic<int64_t> left_ = 0, undone_ = 0;
+    std::atomic<bool> closing_ = false;
+    // The present loop: parts that nobody has taken, parts that are not finished.
+    std::atomic<int64_t> parts_left_ = 0, parts_unfinished_ = 0;
     void (*call_)(const void*, int) = nullptr;
     const void* part_ = nullptr;
     std::atomic<bool> failed_ = false;
-    std::exception_ptr problem_;
+    std::exception_ptr error_;
 };
 
 }  // namespace skm

@@ -12,7 +12,7 @@ using namespace skm;
 
 namespace {
 
-struct LpTask {
+struct BlockNormProblem {
     Vector<int32_t> y;
     Vector<double> cap;
     int32_t k;
@@ -47,31 +47,32 @@ template <class T>
 struct is_gram<GramRows<T>> : std::true_type {};
 
 template <class Rows>
-nb::dict solve(const Rows& rows, const LpTask& task) {
+nb::dict solve(const Rows& rows, const BlockNormProblem& problem) {
     constexpr bool gram = is_gram<Rows>::value;
     const int32_t k = rows.k;
     const size_t width = gram ? 1 : static_cast<size_t>(rows.d);
-    std::vector<double> W(k * width), b(task.b.data(), task.b.data() + k), multipliers;
-    Duals duals(rows.n);
+    std::vector<double> W(k * width), b(problem.b.data(), problem.b.data() + k), multipliers;
+    DualLists duals(rows.n);
     Outcome out;
     {
         nb::gil_scoped_release unlocked;
-        Poll poll(ask_python);
-        Team team(poll, 1);
-        Geometry<Rows> geo(rows);
-        geo.q = task.q;
+        InterruptPoll poll(poll_python);
+        ThreadTeam team(poll, 1);
+        RowGeometry<Rows> geo(rows);
+        geo.q = problem.q;
         using Loss = HingeLoss<Hinge::max>;
-        const Loss loss(task.cap.data(), 1);
-        double room = 0;
-        for (int64_t i = 0; i < rows.n; ++i) room += loss.room(i);
-        if (task.mean && task.intercept) geo.centre(task.mean->data(), room);
-        else if (task.mean && task.q < 2) geo.deflate(task.mean->data());
-        read_duals(duals, task.start, task.cls, task.alpha);
-        BlockAscent<Rows, Loss, LpModel<Rows>> ascent(geo, loss, task.y.data(), duals, b.data(), team, task.seed);
-        ascent.let_rest();
-        const Limits limits{task.tol, task.passes, infinity, task.stop_on_stall};
-        if (task.face) {
-            LpFaceSteps<Rows, Loss> face(ascent, task.q);
+        const Loss loss(problem.cap.data(), 1);
+        double total_cap = 0;
+        for (int64_t i = 0; i < rows.n; ++i) total_cap += loss.dual_scale(i);
+        if (problem.mean && problem.intercept) geo.centre(problem.mean->data(), total_cap);
+        else if (problem.mean && problem.q < 2) geo.deflate(problem.mean->data());
+        read_duals(duals, problem.start, problem.cls, problem.alpha);
+        BlockAscent<Rows, Loss, BlockNormVectors<Rows>> ascent(geo, loss, problem.y.data(), duals, b.data(), team,
+                                                               problem.seed);
+        ascent.enable_skipping();
+        const Limits limits{problem.tol, problem.passes, infinity, problem.stop_on_stall};
+        if (problem.face) {
+            BlockNormFaceSteps<Rows, Loss> face(ascent, problem.q);
             out = ascent.run(limits, face);
         } else {
             out = ascent.run(limits, [] {});
@@ -94,74 +95,79 @@ nb::dict solve(const Rows& rows, const LpTask& task) {
 }
 
 template <class T>
-nb::dict lp_dense(Exact<Matrix<T>> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
-                  std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
-                  Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
-                  uint64_t seed) {
-    const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
-    task.check(X.shape(0), X.shape(1));
+nb::dict dense_block_norm(Exact<Matrix<T>> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
+                          std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
+                          Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall,
+                          bool face, uint64_t seed) {
+    const BlockNormProblem problem{y,   cap,   k,   q,      mean,          intercept, b,   start,
+                                   cls, alpha, tol, passes, stop_on_stall, face,      seed};
+    problem.check(X.shape(0), X.shape(1));
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
-    return solve(DenseRows<T>(X.data(), n, d, d, k), task);
+    return solve(DenseRows<T>(X.data(), n, d, d, k), problem);
 }
 
 template <class T>
-nb::dict lp_gram(Exact<Matrix<T>> K, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
-                 std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
-                 Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
-                 uint64_t seed) {
-    const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
-    task.check(K.shape(0), K.shape(1));
+nb::dict gram_block_norm(Exact<Matrix<T>> K, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
+                         std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
+                         Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall,
+                         bool face, uint64_t seed) {
+    const BlockNormProblem problem{y,   cap,   k,   q,      mean,          intercept, b,   start,
+                                   cls, alpha, tol, passes, stop_on_stall, face,      seed};
+    problem.check(K.shape(0), K.shape(1));
     if (K.shape(0) != K.shape(1)) throw nb::value_error("the kernel matrix must be square");
     const size_t n = K.shape(0);
     std::vector<T> diagonal(n);
     for (size_t i = 0; i < n; ++i) diagonal[i] = K.data()[i * n + i];
     const auto row = [&](int64_t i) { return K.data() + i * static_cast<int64_t>(n); };
-    return solve(GramRows<T>(row, std::move(diagonal), k), task);
+    return solve(GramRows<T>(row, std::move(diagonal), k), problem);
 }
 
-// As lp_gram, but a row of the matrix is asked for where it is needed: rows(i) is an array of n numbers, which `rows`
-// itself keeps until the next call.
+// As gram_block_norm, but a row of the matrix is asked for where it is needed: rows(i) is an array of n numbers, which
+// `rows` itself keeps until the next call.
 template <class T>
-nb::dict lp_rows(nb::callable rows, Exact<Vector<T>> diagonal, Vector<int32_t> y, Vector<double> cap, int32_t k,
-                 double q, std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
-                 Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall, bool face,
-                 uint64_t seed) {
-    const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
+nb::dict kernel_rows_block_norm(nb::callable rows, Exact<Vector<T>> diagonal, Vector<int32_t> y, Vector<double> cap,
+                                int32_t k, double q, std::optional<Vector<double>> mean, bool intercept,
+                                Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha,
+                                double tol, int64_t passes, bool stop_on_stall, bool face, uint64_t seed) {
+    const BlockNormProblem problem{y,   cap,   k,   q,      mean,          intercept, b,   start,
+                                   cls, alpha, tol, passes, stop_on_stall, face,      seed};
     const size_t n = diagonal.size();
-    task.check(n, n);
+    problem.check(n, n);
     const auto row = [&](int64_t i) {
         nb::gil_scoped_acquire lock;
         const auto numbers = nb::cast<Vector<T>>(rows(i), false);  // a converted copy would end here
         if (numbers.size() != n) throw nb::value_error("a row of the kernel matrix has the wrong length");
         return numbers.data();
     };
-    return solve(GramRows<T>(row, std::vector<T>(diagonal.data(), diagonal.data() + n), k), task);
+    return solve(GramRows<T>(row, std::vector<T>(diagonal.data(), diagonal.data() + n), k), problem);
 }
 
 template <class T, class I>
-nb::dict lp_csr(Vector<I> indptr, Vector<I> indices, Exact<Vector<T>> values, int64_t d, Vector<int32_t> y,
-                Vector<double> cap, int32_t k, double q, std::optional<Vector<double>> mean, bool intercept,
-                Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol,
-                int64_t passes, bool stop_on_stall, bool face, uint64_t seed) {
-    const LpTask task{y, cap, k, q, mean, intercept, b, start, cls, alpha, tol, passes, stop_on_stall, face, seed};
+nb::dict csr_block_norm(Vector<I> indptr, Vector<I> indices, Exact<Vector<T>> values, int64_t d, Vector<int32_t> y,
+                        Vector<double> cap, int32_t k, double q, std::optional<Vector<double>> mean, bool intercept,
+                        Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol,
+                        int64_t passes, bool stop_on_stall, bool face, uint64_t seed) {
+    const BlockNormProblem problem{y,   cap,   k,   q,      mean,          intercept, b,   start,
+                                   cls, alpha, tol, passes, stop_on_stall, face,      seed};
     check_csr(indptr, indices, values.size(), d);
     const size_t n = indptr.size() - 1;
-    task.check(n, static_cast<size_t>(d));
-    return solve(SparseRows<T, I>(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, k), task);
+    problem.check(n, static_cast<size_t>(d));
+    return solve(SparseRows<T, I>(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, k),
+                 problem);
 }
 
 }  // namespace
 
-void bind_lp(nb::module_& m) {
+void bind_block_norm(nb::module_& m) {
     // The driver is solvers/block_norm/ascent.py.
-    m.def("lp_dense", &lp_dense<float>);
-    m.def("lp_dense", &lp_dense<double>);
-    m.def("lp_gram", &lp_gram<float>);
-    m.def("lp_gram", &lp_gram<double>);
-    m.def("lp_rows", &lp_rows<float>);
-    m.def("lp_rows", &lp_rows<double>);
-    m.def("lp_csr", &lp_csr<float, int64_t>);
-    m.def("lp_csr", &lp_csr<double, int64_t>);
-    m.def("lp_csr", &lp_csr<float, int32_t>);
-    m.def("lp_csr", &lp_csr<double, int32_t>);
+    m.def("lp_dense", &dense_block_norm<float>);
+    m.def("lp_dense", &dense_block_norm<double>);
+    m.def("lp_gram", &gram_block_norm<float>);
+    m.def("lp_gram", &gram_block_norm<double>);
+    m.def("lp_rows", &kernel_rows_block_norm<float>);
+    m.def("lp_rows", &kernel_rows_block_norm<double>);
+    m.def("lp_csr", &csr_block_norm<float, int64_t>);
+    m.def("lp_csr", &csr_block_norm<double, int64_t>);
+    m.def("lp_csr", &csr_block_norm<float, int32_t>);
+    m.def("lp_csr", &csr_block_norm<double, int32_t>);
 }

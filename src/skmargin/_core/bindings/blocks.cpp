@@ -71,7 +71,7 @@ template <class T, class Rows>
 void add_rows(const Task& task, const Rows& rows, const Vector<int32_t>& y, const Vector<double>& cap, int64_t first,
               const double* base, double* values, double* gradient, double* laplacian) {
     nb::gil_scoped_release unlocked;
-    Poll poll(ask_python);
+    InterruptPoll poll(poll_python);
     BlockPass<T> pass(task.settings, task.W.data(), task.D());
     pass.add(rows, y.data(), cap.data(), first, base, values, gradient, laplacian, poll);
 }
@@ -124,7 +124,7 @@ nb::tuple duals_of(const Task& task, const Rows& rows, const Vector<int32_t>& y,
     std::vector<double> alpha;
     {
         nb::gil_scoped_release unlocked;
-        Poll poll(ask_python);
+        InterruptPoll poll(poll_python);
         BlockPass<double> pass(task.settings, task.W.data(), task.D());
         pass.visit(rows, y.data(), cap.data(), poll, [&](int64_t i, const double* c) {
             for (int32_t l = 0; l < task.settings.k; ++l)

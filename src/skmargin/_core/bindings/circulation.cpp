@@ -16,8 +16,8 @@ using namespace nb::literals;
 namespace {
 
 // Rows or columns may be contiguous: a row is copied to where the core works, and back.
-void balance(nb::ndarray<double, nb::ndim<2>, nb::device::cpu> alpha, skm::Vector<int32_t> y, skm::Vector<double> cap,
-             bool together) {
+void make_circulation(nb::ndarray<double, nb::ndim<2>, nb::device::cpu> alpha, skm::Vector<int32_t> y,
+                      skm::Vector<double> cap, bool together) {
     const int64_t n = static_cast<int64_t>(alpha.shape(0));
     const int32_t k = static_cast<int32_t>(alpha.shape(1));
     if (y.shape(0) != alpha.shape(0) || cap.shape(0) != alpha.shape(0))
@@ -25,7 +25,7 @@ void balance(nb::ndarray<double, nb::ndim<2>, nb::device::cpu> alpha, skm::Vecto
     for (int64_t i = 0; i < n; ++i)
         if (y(i) < 0 || y(i) >= k) throw std::invalid_argument("table core: a label is not one of 0..k-1");
     nb::gil_scoped_release unlocked;
-    skm::Poll poll(skm::ask_python);
+    skm::InterruptPoll poll(skm::poll_python);
     std::vector<int32_t> all(k);
     std::iota(all.begin(), all.end(), 0);
     std::vector<double> row(k);
@@ -35,13 +35,13 @@ void balance(nb::ndarray<double, nb::ndim<2>, nb::device::cpu> alpha, skm::Vecto
         for (int32_t l = 0; l < k; ++l) row[l] = first[l * right];
         visit(y(i), all.data(), row.data(), k);
         for (int32_t l = 0; l < k; ++l) first[l * right] = row[l];
-        poll.work(8.0 * k);
+        poll.count_work(8.0 * k);
     };
-    skm::table_balance(k, n, {cap.data(), together}, with, poll);
+    skm::make_table_circulation(k, n, {cap.data(), together}, with, poll);
 }
 
 }  // namespace
 
-void bind_table(nb::module_& m) {
-    m.def("table_balance", balance, "alpha"_a.noconvert(), "y"_a, "cap"_a, "together"_a);
+void bind_circulation(nb::module_& m) {
+    m.def("table_balance", make_circulation, "alpha"_a.noconvert(), "y"_a, "cap"_a, "together"_a);
 }

@@ -33,16 +33,16 @@ using LossName = std::tuple<std::string, int32_t, double, double, Vector<const i
 // Calls f with the loss of that name.
 template <class F>
 auto with_loss(const LossName& named, const Vector<const int32_t>& y, int32_t k, const double* cap, F f) {
-    const auto& [name, K, mu, theta, rival] = named;
+    const auto& [name, top_k, mu, theta, rival] = named;
     using skm::Hinge, skm::HingeLoss;
-    if (name == "max") return f(HingeLoss<Hinge::max>(cap, K));
-    if (name == "sum") return f(HingeLoss<Hinge::sum>(cap, K));
-    if (name == "top") return f(HingeLoss<Hinge::top>(cap, K));
+    if (name == "max") return f(HingeLoss<Hinge::max>(cap, top_k));
+    if (name == "sum") return f(HingeLoss<Hinge::sum>(cap, top_k));
+    if (name == "top") return f(HingeLoss<Hinge::top>(cap, top_k));
     if (name == "band") {
         require(mu == 0 || rival.shape(0) == y.shape(0), "one rival is needed for each sample");
         for (size_t i = 0; i < rival.shape(0); ++i)
             require(rival(i) >= 0 && rival(i) < k && rival(i) != y(i), "a rival must be another class of 0..k-1");
-        return f(skm::BandLoss(cap, mu, theta, rival.data()));
+        return f(skm::OdmLoss(cap, mu, theta, rival.data()));
     }
     throw std::invalid_argument("kernel core: unknown loss " + name);
 }
@@ -70,9 +70,9 @@ std::tuple<double, double, double, double> gaps(Matrix<T> F, Matrix<double> alph
     require(shift.shape(0) == F.shape(0) && g.shape(0) == y.shape(0) && free.shape(0) == y.shape(0), "shapes of g");
     require(longer.shape(0) == saved.shape(0), "saved does not fit longer");
     nb::gil_scoped_release unlocked;
-    skm::Poll poll(skm::ask_python);
+    skm::InterruptPoll poll(skm::poll_python);
     return with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(), [&](const auto& l) {
-        skm::Lengths lengths(longer.data(), static_cast<int32_t>(longer.shape(0)));
+        skm::StretchedLosses lengths(longer.data(), static_cast<int32_t>(longer.shape(0)));
         const auto sums = skm::kernel_gaps(samples, l, shift.data(), g.data(), free.data(), lengths, poll);
         std::copy(lengths.saved.begin(), lengths.saved.end(), saved.data());
         return std::make_tuple(sums.gap, sums.value, sums.dual, sums.product);
@@ -98,9 +98,9 @@ std::tuple<double, int64_t, int64_t> ascend(Matrix<const T> gram, Vector<const i
     require(b.shape(0) == F.shape(0) && tot.shape(0) == F.shape(0), "b or tot does not fit F");
     require(longer.shape(0) == saved.shape(0), "saved does not fit longer");
     nb::gil_scoped_release unlocked;
-    skm::Poll poll(skm::ask_python);
+    skm::InterruptPoll poll(skm::poll_python);
     return with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(), [&](const auto& l) {
-        skm::Lengths lengths(longer.data(), static_cast<int32_t>(longer.shape(0)));
+        skm::StretchedLosses lengths(longer.data(), static_cast<int32_t>(longer.shape(0)));
         lengths.saved.assign(saved.data(), saved.data() + saved.shape(0));
         skm::KernelAscent ascent(samples, l, gram.data(), own ? nullptr : row.data(), curvature.data(), b.data(),
                                  tot.data(), t, lengths, norm, seed, poll);
@@ -114,7 +114,7 @@ void add(Matrix<T> F, Matrix<const T> store, Vector<const int64_t> slot, Matrix<
     require(store.shape(1) == F.shape(1), "store does not fit F");
     require(coef.shape(0) == slot.shape(0) && coef.shape(1) == F.shape(0), "coef does not fit slot and F");
     nb::gil_scoped_release unlocked;
-    skm::Poll poll(skm::ask_python);
+    skm::InterruptPoll poll(skm::poll_python);
     skm::kernel_add(F.data(), static_cast<int64_t>(F.shape(1)), static_cast<int32_t>(F.shape(0)), store.data(),
                     slot.data(), static_cast<int64_t>(slot.shape(0)), coef.data(), careful, poll);
 }
@@ -123,7 +123,7 @@ template <class T>
 void gather(Matrix<const T> store, Vector<const int64_t> slot, Vector<const int64_t> column, Matrix<T> out) {
     require(out.shape(0) == slot.shape(0) && out.shape(1) >= column.shape(0), "out does not fit slot and column");
     nb::gil_scoped_release unlocked;
-    skm::Poll poll(skm::ask_python);
+    skm::InterruptPoll poll(skm::poll_python);
     skm::kernel_gather(store.data(), static_cast<int64_t>(store.shape(1)), slot.data(), column.data(),
                        static_cast<int64_t>(slot.shape(0)), static_cast<int64_t>(column.shape(0)), out.data(),
                        static_cast<int64_t>(out.shape(1)), poll);
@@ -134,7 +134,7 @@ void scatter(Matrix<const T> values, Vector<const int64_t> column, Matrix<T> out
     require(values.shape(0) == out.shape(0) && values.shape(1) == column.shape(0), "values do not fit column and out");
     require_places(column, out.shape(1), "column is not in out");
     nb::gil_scoped_release unlocked;
-    skm::Poll poll(skm::ask_python);
+    skm::InterruptPoll poll(skm::poll_python);
     skm::kernel_scatter(values.data(), column.data(), static_cast<int64_t>(out.shape(0)),
                         static_cast<int64_t>(column.shape(0)), out.data(), static_cast<int64_t>(out.shape(1)), poll);
 }
@@ -148,7 +148,7 @@ void mirror(Matrix<const T> store, Vector<const int64_t> slot, Vector<const int6
     require_places(kept, store.shape(1), "kept is not in store");
     require_places(sample, store.shape(1), "sample is not in store");
     nb::gil_scoped_release unlocked;
-    skm::Poll poll(skm::ask_python);
+    skm::InterruptPoll poll(skm::poll_python);
     skm::kernel_mirror(store.data(), static_cast<int64_t>(store.shape(1)), slot.data(), kept.data(),
                        static_cast<int64_t>(kept.shape(0)), sample.data(), static_cast<int64_t>(sample.shape(0)),
                        out.data(), poll);
@@ -160,20 +160,20 @@ void centre(Matrix<const S> X, Vector<const int64_t> row, Vector<const double> c
     require(row.shape(0) == out.shape(0) && row.shape(0) == norms.shape(0), "row or norms does not fit out");
     require_places(row, X.shape(0), "row is not in X");
     nb::gil_scoped_release unlocked;
-    skm::Poll poll(skm::ask_python);
+    skm::InterruptPoll poll(skm::poll_python);
     skm::kernel_centre(X.data(), static_cast<int64_t>(X.shape(1)), row.data(), static_cast<int64_t>(row.shape(0)),
                        centre.data(), out.data(), norms.data(), poll);
 }
 
 template <class T>
-void balance(Matrix<T> F, Matrix<double> alpha, Vector<const int32_t> y, Vector<const double> cap,
-             Vector<const double> shift, const LossName& loss) {
+void make_circulation(Matrix<T> F, Matrix<double> alpha, Vector<const int32_t> y, Vector<const double> cap,
+                      Vector<const double> shift, const LossName& loss) {
     const auto samples = view(F, alpha, y, cap);
     require(shift.shape(0) == F.shape(0), "shift does not fit F");
     nb::gil_scoped_release unlocked;
-    skm::Poll poll(skm::ask_python);
+    skm::InterruptPoll poll(skm::poll_python);
     with_loss(loss, y, static_cast<int32_t>(alpha.shape(1)), cap.data(),
-              [&](const auto& l) { skm::kernel_balance(samples, l, shift.data(), poll); });
+              [&](const auto& l) { skm::kernel_circulation(samples, l, shift.data(), poll); });
 }
 
 // Inner products to values of the RBF kernel, in place; the rows may be part of longer ones.
@@ -183,12 +183,12 @@ void rbf(nb::ndarray<T, nb::ndim<2>, nb::device::cpu> rows, Vector<const T> row_
     require(row_norms.shape(0) == rows.shape(0) && column_norms.shape(0) == rows.shape(1), "norms do not fit rows");
     require(rows.stride(1) == 1, "the numbers of a row are not beside each other");
     nb::gil_scoped_release unlocked;
-    skm::Poll poll(skm::ask_python);
+    skm::InterruptPoll poll(skm::poll_python);
     const int64_t n = static_cast<int64_t>(rows.shape(1));
     for (size_t i = 0; i < rows.shape(0); ++i) {
         skm::simd<T>().rbf(rows.data() + static_cast<int64_t>(i) * rows.stride(0), n, column_norms.data(),
                            row_norms.data()[i], static_cast<T>(gamma));
-        poll.work(4.0 * static_cast<double>(n));
+        poll.count_work(4.0 * static_cast<double>(n));
     }
 }
 
@@ -199,7 +199,8 @@ void bind_type(nb::module_& m) {
     m.def("kernel_ascent", ascend<T>, "gram"_a.noconvert(), "row"_a, "column"_a, "F"_a.noconvert(),
           "alpha"_a.noconvert(), "y"_a, "cap"_a, "curvature"_a, "b"_a.noconvert(), "tot"_a.noconvert(), "t"_a,
           "longer"_a, "saved"_a, "norm"_a, "target"_a, "max_passes"_a, "seed"_a, "loss"_a);
-    m.def("kernel_balance", balance<T>, "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a, "shift"_a, "loss"_a);
+    m.def("kernel_balance", make_circulation<T>, "F"_a.noconvert(), "alpha"_a.noconvert(), "y"_a, "cap"_a, "shift"_a,
+          "loss"_a);
     m.def("kernel_add", add<T>, "F"_a.noconvert(), "store"_a.noconvert(), "slot"_a, "coef"_a, "careful"_a);
     m.def("kernel_gather", gather<T>, "store"_a.noconvert(), "slot"_a, "column"_a, "out"_a.noconvert());
     m.def("kernel_scatter", scatter<T>, "values"_a.noconvert(), "column"_a, "out"_a.noconvert());

@@ -14,17 +14,17 @@
 
 namespace nb = nanobind;
 
-void bind_band(nb::module_& m);
+void bind_odm(nb::module_& m);
 void bind_blocks(nb::module_& m);
 void bind_box(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_newton(nb::module_& m);
-void bind_lp(nb::module_& m);
+void bind_block_norm(nb::module_& m);
 void bind_ridge(nb::module_& m);
 void bind_scores(nb::module_& m);
 void bind_svrg(nb::module_& m);
-void bind_table(nb::module_& m);
+void bind_circulation(nb::module_& m);
 
 namespace skm {
 
@@ -63,15 +63,15 @@ Level cpu_level() {
 NB_MODULE(_ext, m) {
     m.doc() = "The compiled core of skmargin.";
     m.def("simd_level", [] { return skm::simd<double>().name; }, "The instruction set that the vector loops use here.");
-    bind_band(m);
+    bind_odm(m);
     bind_blocks(m);
     bind_box(m);
     bind_kernel(m);
     bind_linear(m);
     bind_newton(m);
-    bind_lp(m);
+    bind_block_norm(m);
     bind_ridge(m);
     bind_scores(m);
     bind_svrg(m);
-    bind_table(m);
+    bind_circulation(m);
 }

@@ -11,45 +11,45 @@ using namespace skm;
 namespace {
 
 template <class Rows>
-nb::dict run(const Rows& rows, const Task& task, double mu, double theta, const Vector<int32_t>& rival) {
-    check_rivals(mu, rival, task.y, task.k);
-    return solve(rows, BandLoss(task.cap.data(), mu, theta, rival.data()), task);
+nb::dict run(const Rows& rows, const Problem& problem, double mu, double theta, const Vector<int32_t>& rival) {
+    check_fixed_rivals(mu, rival, problem.y, problem.k);
+    return solve(rows, OdmLoss(problem.cap.data(), mu, theta, rival.data()), problem);
 }
 
 template <class T>
 nb::dict dense(Exact<Matrix<T>> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double mu, double theta,
                Vector<int32_t> rival, std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start,
                Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, double work, bool stop_on_stall,
-               double share, double reference, uint64_t seed) {
-    const Limits limits{tol, passes, work, stop_on_stall, share, reference};
-    const Task task{y, cap, k, "band", 1, mean, b, start, cls, alpha, limits, false, seed};
-    check_lengths(task, X.shape(0), X.shape(1));
+               double majorizer_share, double majorizer_value, uint64_t seed) {
+    const Limits limits{tol, passes, work, stop_on_stall, majorizer_share, majorizer_value};
+    const Problem problem{y, cap, k, "band", 1, mean, b, start, cls, alpha, limits, false, seed};
+    check_lengths(problem, X.shape(0), X.shape(1));
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
-    return run(DenseRows<T>(X.data(), n, d, d, k), task, mu, theta, rival);
+    return run(DenseRows<T>(X.data(), n, d, d, k), problem, mu, theta, rival);
 }
 
 template <class T, class I>
 nb::dict csr(Vector<I> indptr, Vector<I> indices, Exact<Vector<T>> values, int64_t d, Vector<int32_t> y,
              Vector<double> cap, int32_t k, double mu, double theta, Vector<int32_t> rival,
              std::optional<Vector<double>> mean, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
-             Vector<double> alpha, double tol, int64_t passes, double work, bool stop_on_stall, double share,
-             double reference, uint64_t seed) {
-    const Limits limits{tol, passes, work, stop_on_stall, share, reference};
-    const Task task{y, cap, k, "band", 1, mean, b, start, cls, alpha, limits, false, seed};
+             Vector<double> alpha, double tol, int64_t passes, double work, bool stop_on_stall, double majorizer_share,
+             double majorizer_value, uint64_t seed) {
+    const Limits limits{tol, passes, work, stop_on_stall, majorizer_share, majorizer_value};
+    const Problem problem{y, cap, k, "band", 1, mean, b, start, cls, alpha, limits, false, seed};
     check_csr(indptr, indices, values.size(), d);
     const size_t n = indptr.size() - 1;
-    check_lengths(task, n, static_cast<size_t>(d));
-    return run(SparseRows<T, I>(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, k), task, mu,
-               theta, rival);
+    check_lengths(problem, n, static_cast<size_t>(d));
+    return run(SparseRows<T, I>(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, k), problem,
+               mu, theta, rival);
 }
 
 // The published inner problem; duals as zeta (n x k) and beta (n).
-struct PaperTask {
+struct PublishedOdmProblem {
     Vector<int32_t> y;
     Vector<double> cap;
     int32_t k;
     double mu, theta;
-    Vector<double> frozen;
+    Vector<double> frozen_scores;
     Matrix<double> zeta;
     Vector<double> beta;
     double tol;
@@ -58,25 +58,26 @@ struct PaperTask {
 };
 
 template <class Rows>
-nb::dict paper(const Rows& rows, const PaperTask& task) {
-    const size_t n = static_cast<size_t>(rows.n), d = static_cast<size_t>(rows.d), k = static_cast<size_t>(task.k);
-    if (task.y.size() != n || task.cap.size() != n || task.frozen.size() != n || task.beta.size() != n ||
-        task.zeta.shape(0) != n || task.zeta.shape(1) != k)
+nb::dict published_odm(const Rows& rows, const PublishedOdmProblem& problem) {
+    const size_t n = static_cast<size_t>(rows.n), d = static_cast<size_t>(rows.d), k = static_cast<size_t>(problem.k);
+    if (problem.y.size() != n || problem.cap.size() != n || problem.frozen_scores.size() != n ||
+        problem.beta.size() != n || problem.zeta.shape(0) != n || problem.zeta.shape(1) != k)
         throw nb::value_error("the arrays given to the core do not fit each other");
     for (size_t i = 0; i < n; ++i)
-        if (task.y.data()[i] < 0 || task.y.data()[i] >= task.k)
+        if (problem.y.data()[i] < 0 || problem.y.data()[i] >= problem.k)
             throw nb::value_error("a class code lies outside 0..k-1");
-    std::vector<double> zeta(task.zeta.data(), task.zeta.data() + n * k), beta(task.beta.data(), task.beta.data() + n);
+    std::vector<double> zeta(problem.zeta.data(), problem.zeta.data() + n * k),
+        beta(problem.beta.data(), problem.beta.data() + n);
     std::vector<double> W(k * d);
     nb::dict result;
     {
         nb::gil_scoped_release unlocked;
-        Poll poll(ask_python);
+        InterruptPoll poll(poll_python);
         Buffer<double> weights(rows.weights_size());
-        PaperBlocks<Rows> blocks(rows, task.y.data(), task.cap.data(), task.mu, task.theta, task.frozen.data(),
-                                 zeta.data(), beta.data(), weights.data(), poll);
+        PublishedOdmAscent<Rows> blocks(rows, problem.y.data(), problem.cap.data(), problem.mu, problem.theta,
+                                        problem.frozen_scores.data(), zeta.data(), beta.data(), weights.data(), poll);
         blocks.start();
-        blocks.run(task.tol, task.passes, task.seed);
+        blocks.run(problem.tol, problem.passes, problem.seed);
         for (size_t l = 0; l < k; ++l)
             for (size_t j = 0; j < d; ++j)
                 W[l * d + j] = rows.weight(weights.data(), static_cast<int32_t>(l), static_cast<int64_t>(j));
@@ -91,35 +92,36 @@ nb::dict paper(const Rows& rows, const PaperTask& task) {
     return result;
 }
 
-nb::dict dense_paper(Matrix<double> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double mu, double theta,
-                     Vector<double> frozen, Matrix<double> zeta, Vector<double> beta, double tol, int64_t passes,
-                     uint64_t seed) {
+nb::dict dense_published_odm(Matrix<double> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double mu,
+                             double theta, Vector<double> frozen_scores, Matrix<double> zeta, Vector<double> beta,
+                             double tol, int64_t passes, uint64_t seed) {
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
-    return paper(DenseRows<double>(X.data(), n, d, d, k),
-                 {y, cap, k, mu, theta, frozen, zeta, beta, tol, passes, seed});
+    return published_odm(DenseRows<double>(X.data(), n, d, d, k),
+                         {y, cap, k, mu, theta, frozen_scores, zeta, beta, tol, passes, seed});
 }
 
 template <class I>
-nb::dict csr_paper(Vector<I> indptr, Vector<I> indices, Vector<double> values, int64_t d, Vector<int32_t> y,
-                   Vector<double> cap, int32_t k, double mu, double theta, Vector<double> frozen, Matrix<double> zeta,
-                   Vector<double> beta, double tol, int64_t passes, uint64_t seed) {
+nb::dict csr_published_odm(Vector<I> indptr, Vector<I> indices, Vector<double> values, int64_t d, Vector<int32_t> y,
+                           Vector<double> cap, int32_t k, double mu, double theta, Vector<double> frozen_scores,
+                           Matrix<double> zeta, Vector<double> beta, double tol, int64_t passes, uint64_t seed) {
     check_csr(indptr, indices, values.size(), d);
     const SparseRows<double, I> rows(indptr.data(), indices.data(), values.data(),
                                      static_cast<int64_t>(indptr.size()) - 1, d, k);
-    return paper(rows, {y, cap, k, mu, theta, frozen, zeta, beta, tol, passes, seed});
+    return published_odm(rows, {y, cap, k, mu, theta, frozen_scores, zeta, beta, tol, passes, seed});
 }
 
 // One pass over the samples whose rows of the kernel matrix are given, in this order; F, zeta and beta are changed.
 // Returns the primal objective and the gap of all samples.
 template <class T> using Changed = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 
-std::pair<double, double> kernel_paper(Matrix<double> matrix, Vector<int64_t> samples, Vector<int64_t> slot,
-                                       Vector<double> diagonal, Changed<double> F, Vector<int32_t> y,
-                                       Vector<double> cap, double mu, double theta, Vector<double> frozen,
-                                       Changed<double> zeta, Changed<double> beta) {
+std::pair<double, double> kernel_published_odm(Matrix<double> matrix, Vector<int64_t> samples, Vector<int64_t> slot,
+                                               Vector<double> diagonal, Changed<double> F, Vector<int32_t> y,
+                                               Vector<double> cap, double mu, double theta,
+                                               Vector<double> frozen_scores, Changed<double> zeta,
+                                               Changed<double> beta) {
     const size_t n = y.size();
     if (zeta.ndim() != 2 || F.ndim() != 2 || beta.ndim() != 1 || zeta.shape(0) != n || F.shape(0) != zeta.shape(1) ||
-        F.shape(1) != n || beta.shape(0) != n || cap.size() != n || frozen.size() != n || slot.size() != n ||
+        F.shape(1) != n || beta.shape(0) != n || cap.size() != n || frozen_scores.size() != n || slot.size() != n ||
         diagonal.size() != n || matrix.shape(1) != n)
         throw nb::value_error("the arrays given to the core do not fit each other");
     const int32_t k = static_cast<int32_t>(zeta.shape(1));
@@ -131,10 +133,10 @@ std::pair<double, double> kernel_paper(Matrix<double> matrix, Vector<int64_t> sa
             slot.data()[i] >= static_cast<int64_t>(matrix.shape(0)))
             throw nb::value_error("a sample has no row");
     nb::gil_scoped_release unlocked;
-    Poll poll(ask_python);
+    InterruptPoll poll(poll_python);
     const KernelMatrixRows rows(matrix.data(), slot.data(), diagonal.data(), static_cast<int64_t>(n), k);
-    PaperBlocks<KernelMatrixRows> blocks(rows, y.data(), cap.data(), mu, theta, frozen.data(), zeta.data(), beta.data(),
-                                         F.data(), poll);
+    PublishedOdmAscent<KernelMatrixRows> blocks(rows, y.data(), cap.data(), mu, theta, frozen_scores.data(),
+                                                zeta.data(), beta.data(), F.data(), poll);
     blocks.sweep(order);
     blocks.certify();
     return {blocks.primal, blocks.gap};
@@ -145,13 +147,13 @@ nb::object block(double cap, double mu, double theta, double A, Vector<double> d
     const int32_t rival = 0, m = static_cast<int32_t>(d.size());
     if (alpha.size() != d.size()) throw nb::value_error("d and alpha must have one length");
     std::vector<double> out(d.size());
-    BandLoss(&cap, mu, theta, &rival).block(0, A, d.data(), alpha.data(), m, out.data());
+    OdmLoss(&cap, mu, theta, &rival).block(0, A, d.data(), alpha.data(), m, out.data());
     return to_numpy(std::move(out), {d.size()});
 }
 
 }  // namespace
 
-void bind_band(nb::module_& m) {
+void bind_odm(nb::module_& m) {
     // The driver is solvers/odm/outer.py.
     m.def("dense_band", &dense<double>);
     m.def("dense_band", &dense<float>);
@@ -160,10 +162,10 @@ void bind_band(nb::module_& m) {
     m.def("csr_band", &csr<double, int32_t>);
     m.def("csr_band", &csr<float, int32_t>);
     m.def("band_block", &block);
-    m.def("dense_paper", &dense_paper);  // solvers/odm/published.py
-    m.def("csr_paper", &csr_paper<int64_t>);
-    m.def("csr_paper", &csr_paper<int32_t>);
-    m.def("kernel_paper", &kernel_paper, nb::arg("matrix").noconvert(), nb::arg("samples"), nb::arg("slot"),
+    m.def("dense_paper", &dense_published_odm);  // solvers/odm/published.py
+    m.def("csr_paper", &csr_published_odm<int64_t>);
+    m.def("csr_paper", &csr_published_odm<int32_t>);
+    m.def("kernel_paper", &kernel_published_odm, nb::arg("matrix").noconvert(), nb::arg("samples"), nb::arg("slot"),
           nb::arg("diagonal"), nb::arg("F").noconvert(), nb::arg("y"), nb::arg("cap"), nb::arg("mu"), nb::arg("theta"),
           nb::arg("frozen"), nb::arg("zeta").noconvert(), nb::arg("beta").noconvert());
 }

@@ -14,8 +14,8 @@ namespace {
 
 template <class T> using Writable = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-RidgeTask task_of(const Matrix<double>& x, const Matrix<double>& rest, const Vector<double>& strengths, bool intercept,
-                  double beta) {
+RidgeProblem problem_of(const Matrix<double>& x, const Matrix<double>& rest, const Vector<double>& strengths,
+                        bool intercept, double beta) {
     if (x.shape(0) < 2 || rest.shape(0) != x.shape(0) || rest.shape(1) != x.shape(0))
         throw nb::value_error("the vectors and their products do not fit each other");
     for (size_t i = 0; i < strengths.size(); ++i)
@@ -27,35 +27,36 @@ RidgeTask task_of(const Matrix<double>& x, const Matrix<double>& rest, const Vec
             {rest.data(), rest.data() + rest.size()}};
 }
 
-nb::tuple as_tuple(RidgePaths&& found, const RidgeTask& task) {
-    const size_t S = task.strengths.size(), m = static_cast<size_t>(task.m), unknowns = found.coef.size() / (S * m);
+nb::tuple as_tuple(RidgePaths&& found, const RidgeProblem& problem) {
+    const size_t S = problem.strengths.size(), m = static_cast<size_t>(problem.m),
+                 unknowns = found.coef.size() / (S * m);
     return nb::make_tuple(to_numpy(std::move(found.coef), {S, m, unknowns}), to_numpy(std::move(found.b), {S, m}),
                           to_numpy(std::move(found.residual), {S, m}), to_numpy(std::move(found.solved), {S}));
 }
 
 nb::tuple ridge_symmetric(Writable<double> M, Matrix<double> x, Matrix<double> rest, Vector<double> strengths,
                           const std::string& form, double shrink, bool intercept, double beta) {
-    const RidgeTask task = task_of(x, rest, strengths, intercept, beta);
+    const RidgeProblem problem = problem_of(x, rest, strengths, intercept, beta);
     if (M.shape(0) != M.shape(1) || x.shape(1) != M.shape(0) || strengths.size() == 0)
         throw nb::value_error("the matrix and the vectors do not fit each other");
     const Form kind = form == "squared" ? Form::squared : form == "shifted" ? Form::shifted : Form::normal;
     nb::gil_scoped_release unlocked;
     RidgePaths found =
-        symmetric_paths(task, kind, M.data(), static_cast<int>(M.shape(0)), shrink, {x.data(), x.data() + x.size()});
+        symmetric_paths(problem, kind, M.data(), static_cast<int>(M.shape(0)), shrink, {x.data(), x.data() + x.size()});
     nb::gil_scoped_acquire locked;
-    return as_tuple(std::move(found), task);
+    return as_tuple(std::move(found), problem);
 }
 
 nb::tuple ridge_bidiagonal(Writable<double> A, Matrix<double> x, Matrix<double> rest, Vector<double> strengths,
                            bool intercept, double beta) {
-    const RidgeTask task = task_of(x, rest, strengths, intercept, beta);
+    const RidgeProblem problem = problem_of(x, rest, strengths, intercept, beta);
     if (A.size() == 0 || A.shape(0) > A.shape(1) || x.shape(1) != A.shape(0) || strengths.size() == 0)
         throw nb::value_error("the matrix and the vectors do not fit each other");
     nb::gil_scoped_release unlocked;
-    RidgePaths found = bidiagonal_paths(task, A.data(), static_cast<int>(A.shape(0)), static_cast<int>(A.shape(1)),
+    RidgePaths found = bidiagonal_paths(problem, A.data(), static_cast<int>(A.shape(0)), static_cast<int>(A.shape(1)),
                                         {x.data(), x.data() + x.size()});
     nb::gil_scoped_acquire locked;
-    return as_tuple(std::move(found), task);
+    return as_tuple(std::move(found), problem);
 }
 
 // out[i, j] = exp(-gamma base[rows[i], columns[j]]); with `triangle` only for j >= i.
@@ -71,7 +72,7 @@ void exponential_block(Matrix<double> base, Vector<int64_t> rows, Vector<int64_t
         if (columns.data()[j] < 0 || columns.data()[j] >= static_cast<int64_t>(base.shape(1)))
             throw nb::value_error("a column lies outside of the matrix");
     nb::gil_scoped_release unlocked;
-    Poll poll(ask_python);
+    InterruptPoll poll(poll_python);
     std::vector<double> gathered(m);
     for (int64_t i = 0; i < n; ++i) {
         const double* from = base.data() + rows.data()[i] * static_cast<int64_t>(base.shape(1));
@@ -80,7 +81,7 @@ void exponential_block(Matrix<double> base, Vector<int64_t> rows, Vector<int64_t
         for (int64_t j = first; j < m; ++j) gathered[j] = from[columns.data()[j]];
         std::fill(to + first, to + m, 0.0);
         simd<double>().rbf(to + first, m - first, gathered.data() + first, 0.0, gamma);
-        poll.work(8.0 * static_cast<double>(m - first));
+        poll.count_work(8.0 * static_cast<double>(m - first));
     }
 }
 

@@ -47,7 +47,7 @@ nb::object scores(Scores of, size_t n, size_t k) {
     std::unique_ptr<T[]> out(new T[n * k + static_cast<size_t>(simd<T>().few)]);
     {
         nb::gil_scoped_release unlocked;
-        Poll poll(ask_python);
+        InterruptPoll poll(poll_python);
         of.scores(poll, out.get());
     }
     return to_numpy(std::move(out), {n, k});
@@ -60,7 +60,7 @@ bool labels(Scores of, size_t n, size_t k, const Names& names, const Found& out)
     if (out.itemsize() != 8 || out.size() != n)
         throw std::invalid_argument("labels: there is no room for one of each row");
     nb::gil_scoped_release unlocked;
-    Poll poll(ask_python);
+    InterruptPoll poll(poll_python);
     return of.labels(static_cast<const int64_t*>(names.data()), poll, static_cast<int64_t*>(out.data()));
 }
 

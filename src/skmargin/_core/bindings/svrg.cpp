@@ -27,7 +27,7 @@ nb::tuple epoch(const Rows& rows, const Vector<int32_t>& y, const Vector<double>
     double objective;
     {
         nb::gil_scoped_release unlocked;
-        Poll poll(ask_python);
+        InterruptPoll poll(poll_python);
         StochasticEpoch<Rows> run(rows, y.data(), cap.data(), intercept, poll);
         if (step.eta > 0) run.run(new_W.data(), new_b.data(), step.eta, step.decay, step.first, step.reduce, step.seed);
         objective = run.objective(new_W.data(), new_b.data());

@@ -8,11 +8,11 @@
 // machines.  A block step moves v_l by a multiple of x_i; G is replaced by a quadratic with the curvatures
 //     h_l = A_i bet_l (1 + (q-2)_+ cos^2(v_l, x_i))
 // For q <= 2 it lies above G, and every step is an ascent.  For q > 2 it is the exact second derivative, and a step
-// that keeps less than half of its promise is repeated with larger curvatures; (q-1) A_i, where that ends, lies above
-// G. The norms ||v_l|| follow each step in O(1) a class: a pass costs what a pass of Crammer-Singer costs. `floor`^2 is
-// added to the squared norms: with q < 2 a class whose vector is zero could not leave zero, and with q near 1 the norms
-// of the v_l differ by more digits than a number has.  The floor moves the optimum by about its own (relative) size,
-// and the certificate is that of the exact problem.
+// that gains less than half of what the quadratic predicted is repeated with larger curvatures; (q-1) A_i, where that
+// ends, lies above G. The norms ||v_l|| follow each step in O(1) a class: a pass costs what a pass of Crammer-Singer
+// costs. `floor`^2 is added to the squared norms: with q < 2 a class whose vector is zero could not leave zero, and
+// with q near 1 the norms of the v_l differ by more digits than a number has.  The floor moves the optimum by about its
+// own (relative) size, and the certificate is that of the exact problem.
 //
 // Without an intercept, and for q < 2, the direction e of the mean is set apart as in linear/class_vectors.hpp: with
 // v_l = u_l + tot_l e the weight of the direction is beta_l = (1 - t) b_l + t bet_l tot_l, b_l the multiplier, and G is
@@ -32,15 +32,16 @@
 namespace skm {
 
 template <class Rows>
-class LpModel {
+class BlockNormVectors {
   public:
     using T = typename Rows::T;
     static constexpr bool weighted = true;
 
-    explicit LpModel(const Geometry<Rows>& geometry)
+    explicit BlockNormVectors(const RowGeometry<Rows>& geometry)
         : geo_(geometry), q_(geometry.q), k_(geometry.rows.k), V_(geometry.rows.weights_size()), tot_(k_), centre_(k_),
-          base_(k_), square_(k_), tau_(k_), product_(k_), power_(k_), share_(k_), bend_(k_ + 1), z_(k_),
-          apart_(geometry.shifted() && !geometry.intercept()), lift_(geometry.intercept() ? geometry.t : 0.0) {}
+          base_(k_), square_(k_), tau_(k_), product_(k_), power_(k_), share_(k_), curvature_(k_ + 1), z_(k_),
+          direction_apart_(geometry.shifted() && !geometry.intercept()),
+          proximal_curvature_(geometry.intercept() ? geometry.t : 0.0) {}
 
     void scores(int64_t i, const int32_t* cls, int32_t m, double* f) {
         products(i, cls, m, f);
@@ -48,7 +49,7 @@ class LpModel {
             product_[cls[j]] = f[j];
             f[j] = score(i, cls[j], f[j]);
         }
-        seen_ = i;
+        scored_ = i;
     }
     void scores_all(int64_t i, double* f) {
         geo_.rows.scores_all(V_.data(), i, f);
@@ -57,7 +58,7 @@ class LpModel {
             product_[l] = f[l];
             f[l] = score(i, l, f[l]);
         }
-        seen_ = i;
+        scored_ = i;
     }
     // v_l'(x_i - mean) or u_l'x_i for some classes.
     void products(int64_t i, const int32_t* cls, int32_t m, double* f) const {
@@ -67,7 +68,7 @@ class LpModel {
     }
     // The score from such a product.
     double score(int64_t i, int32_t l, double product) const {
-        return weight(l) * product + (apart_ ? geo_.shift[i] * beta(l) : base_[l]);
+        return weight(l) * product + (direction_apart_ ? geo_.shift[i] * beta(l) : base_[l]);
     }
     // V += x_i coef'.  Norms follow if the scores of these classes were the last thing asked.
     void add(int64_t i, const int32_t* cls, int32_t m, const double* coef) {
@@ -78,11 +79,12 @@ class LpModel {
                 centre_[cls[j]] += coef[j] * (geo_.mean2 - geo_.shift[i]);
                 base_[cls[j]] += coef[j] * geo_.t;
             }
-        else if (apart_)
+        else if (direction_apart_)
             for (int32_t j = 0; j < m; ++j) tot_[cls[j]] += coef[j] * geo_.shift[i];
-        if (seen_ != i) return;
-        seen_ = -1;
-        const double A = geo_.curvature[i] - (apart_ ? geo_.t * geo_.shift[i] * geo_.shift[i] : lift_);
+        if (scored_ != i) return;
+        scored_ = -1;
+        const double A =
+            geo_.curvature[i] - (direction_apart_ ? geo_.t * geo_.shift[i] * geo_.shift[i] : proximal_curvature_);
         for (int32_t j = 0; j < m; ++j) {
             const int32_t l = cls[j];
             square_[l] = std::max(0.0, square_[l] + coef[j] * (2 * product_[l] + coef[j] * A));
@@ -97,12 +99,12 @@ class LpModel {
     // Squared norms from outside, see BlockAscent::measure.
     double* squares() { return square_.data(); }
     // Weights of the classes from the squared norms; `floor` is relative to the largest norm.
-    void settle(double floor) {
+    void update_weights(double floor) {
         double top = 0;
         for (int32_t l = 0; l < k_; ++l) top = std::max(top, square_[l] + tau_[l] * tau_[l]);
-        settle_absolute(floor * floor * top);
+        update_weights_absolute(floor * floor * top);
     }
-    void settle_absolute(double floor2) {
+    void update_weights_absolute(double floor2) {
         floor2_ = floor2;
         double top = floor2;
         for (int32_t l = 0; l < k_; ++l) {
@@ -122,17 +124,17 @@ class LpModel {
     // function, so that Newton steps from the left end at it.
     void block(int64_t i, double curvature, double U, int32_t own, const int32_t* cls, const double* d,
                const double* alpha, int32_t m, double* out) {
-        const double A = std::max(curvature - lift_, 0.0);
-        for (int32_t j = 0; j < m; ++j) bend_[j] = bend_at(A, cls[j], product_[cls[j]]);
-        bend_[m] = bend_at(A, own, product_[own]);
-        for (int tries = 0; tries < 64; ++tries) {  // 1e-6 doubled reaches its limit long before
+        const double A = std::max(curvature - proximal_curvature_, 0.0);
+        for (int32_t j = 0; j < m; ++j) curvature_[j] = curvature_along(A, cls[j], product_[cls[j]]);
+        curvature_[m] = curvature_along(A, own, product_[own]);
+        for (int tries = 0; tries < 64; ++tries) {  // doubling from 1e-6 reaches the limit much sooner
             minimise(U, d, alpha, m, out);
-            if (q_ <= 2 || keeps_promise(i, own, cls, d, alpha, m, out)) return;
+            if (q_ <= 2 || gains_half(i, own, cls, d, alpha, m, out)) return;
             bool largest = true;
             for (int32_t j = 0; j <= m; ++j) {
                 const double most = (q_ - 1) * A;
-                largest = largest && bend_[j] >= most;
-                bend_[j] = std::min(2 * std::max(bend_[j], 1e-3 * most), most);
+                largest = largest && curvature_[j] >= most;
+                curvature_[j] = std::min(2 * std::max(curvature_[j], 1e-3 * most), most);
             }
             if (largest) return;
         }
@@ -141,33 +143,35 @@ class LpModel {
     void clear() {
         V_.clear();
         for (auto* v : {&tot_, &centre_, &base_, &square_}) std::fill(v->begin(), v->end(), 0.0);
-        seen_ = -1;
-        settle_absolute(0);
+        scored_ = -1;
+        update_weights_absolute(0);
     }
-    void shift_base(const double* b) {
-        for (int32_t l = 0; l < k_; ++l) base_[l] += (apart_ ? 1 - geo_.t : 1.0) * b[l];
+    void add_multipliers(const double* b) {
+        for (int32_t l = 0; l < k_; ++l) base_[l] += (direction_apart_ ? 1 - geo_.t : 1.0) * b[l];
     }
     void multiplier_step(double* b, const std::vector<double>& steps) {
         for (int32_t l = 0; l < k_; ++l) {
             const double step = geo_.t * steps[l];
             b[l] += step;
-            base_[l] += (apart_ ? 1 - geo_.t : 1.0) * step;
+            base_[l] += (direction_apart_ ? 1 - geo_.t : 1.0) * step;
         }
-        if (apart_) settle_absolute(floor2_);
+        if (direction_apart_) update_weights_absolute(floor2_);
     }
     // 1/2 ||W||_{2,p}^2 of the published vectors, and 1/2 ||V||_{2,q}^2; without the floor they would be equal.
     double penalty() const {
         const double p = q_ / (q_ - 1);
-        return half_square(
-            p, [&](int32_t l) { return std::hypot(weight(l) * std::sqrt(square_[l]), apart_ ? beta(l) : 0.0); });
+        return half_square(p, [&](int32_t l) {
+            return std::hypot(weight(l) * std::sqrt(square_[l]), direction_apart_ ? beta(l) : 0.0);
+        });
     }
     double conjugate() const {
-        return half_square(q_, [&](int32_t l) { return std::hypot(std::sqrt(square_[l]), apart_ ? tot_[l] : 0.0); });
+        return half_square(
+            q_, [&](int32_t l) { return std::hypot(std::sqrt(square_[l]), direction_apart_ ? tot_[l] : 0.0); });
     }
     const std::vector<double>& total() const { return tot_; }
     // What a step of the multipliers moves: b += t residual.
     const std::vector<double>& residual(const double* b) {
-        if (!apart_) return tot_;
+        if (!direction_apart_) return tot_;
         residual_.resize(k_);
         for (int32_t l = 0; l < k_; ++l) residual_[l] = weight(l) * tot_[l] - b[l];
         return residual_;
@@ -176,60 +180,65 @@ class LpModel {
     double stiffness() const {
         double sum = 0;
         for (int32_t l = 0; l < k_; ++l) sum += weight(l) / k_;
-        return apart_ && sum > 0 ? sum : 1.0;
+        return direction_apart_ && sum > 0 ? sum : 1.0;
     }
     double weight(int32_t l) const { return power_[l] * scale_; }
     double length2(int32_t l) const { return square_[l] + tau_[l] * tau_[l] + floor2_; }
 
-    // What the steps on the face (block_norm/face_newton.hpp) ask of G, along V + s U with along_l = v_l'u_l, bent_l =
-    // ||u_l||^2: its slope, its growth, and the step itself.  With a direction apart the vectors are (u_l, tau_l), and
-    // tau_l moves by t times what tot_l moves by; the rest of that is the business of the multipliers: a quadratic,
-    // `rest`.
-    double turn2(const LpModel& U, int32_t l) const { return apart_ ? geo_.t * geo_.t * U.tot_[l] * U.tot_[l] : 0.0; }
+    // For the steps on the face (block_norm/face_newton.hpp): G along V + s U, with along_l = v_l'u_l and squares_l =
+    // ||u_l||^2: its slope, its increase, and the step itself.  With a direction apart the vectors are (u_l, tau_l),
+    // and tau_l moves by t times what tot_l moves by; the remaining part is a quadratic of the multipliers,
+    // `multiplier_curvature`.
+    double direction_move2(const BlockNormVectors& U, int32_t l) const {
+        return direction_apart_ ? geo_.t * geo_.t * U.tot_[l] * U.tot_[l] : 0.0;
+    }
     // v_l'x_i of these vectors and the row that belongs to them, from the product of `products`.
-    double complete(int64_t i, int32_t l, double product) const {
-        return apart_ ? product + geo_.t * geo_.shift[i] * tau_[l] : product;
+    double with_direction(int64_t i, int32_t l, double product) const {
+        return direction_apart_ ? product + geo_.t * geo_.shift[i] * tau_[l] : product;
     }
-    // Share of the multipliers in the score of U.
-    double lifted(const LpModel& U, int64_t i, int32_t l) const {
-        return apart_ ? geo_.t * weight(l) * geo_.shift[i] * U.tot_[l] : lift_ * U.tot_[l];
+    // What the multipliers add to the score of U.
+    double multiplier_score(const BlockNormVectors& U, int64_t i, int32_t l) const {
+        return direction_apart_ ? geo_.t * weight(l) * geo_.shift[i] * U.tot_[l] : proximal_curvature_ * U.tot_[l];
     }
-    double rest(const LpModel& U, int32_t l) const {
-        return (apart_ ? geo_.t * (1 - geo_.t) * weight(l) : lift_) * U.tot_[l] * U.tot_[l];
+    double multiplier_curvature(const BlockNormVectors& U, int32_t l) const {
+        return (direction_apart_ ? geo_.t * (1 - geo_.t) * weight(l) : proximal_curvature_) * U.tot_[l] * U.tot_[l];
     }
     // Diagonal of the Hessian; x as `products` gives it.
-    double metric(int64_t i, int32_t l, double x) const { return bend_at(geo_.curvature[i] - lift_, l, x) + lift_; }
-    double slope(const std::vector<double>& along, const std::vector<double>& bent, double s) const {
+    double metric(int64_t i, int32_t l, double x) const {
+        return curvature_along(geo_.curvature[i] - proximal_curvature_, l, x) + proximal_curvature_;
+    }
+    double slope(const std::vector<double>& along, const std::vector<double>& squares, double s) const {
         double sum = 0, slope = 0;
         for (int32_t l = 0; l < k_; ++l) {
-            const double u2 = moved2(along, bent, s, l) / unit2_;
+            const double u2 = moved2(along, squares, s, l) / unit2_;
             if (u2 <= 0) continue;
             const double power = std::pow(u2, 0.5 * q_ - 1);
             sum += power * u2;
-            slope += power * (along[l] + s * bent[l]);
+            slope += power * (along[l] + s * squares[l]);
         }
         return sum > 0 ? std::pow(sum, (2 - q_) / q_) * slope : 0.0;
     }
-    double growth(const std::vector<double>& along, const std::vector<double>& bent, double s) const {
+    double increase(const std::vector<double>& along, const std::vector<double>& squares, double s) const {
         double sum = 0;
-        for (int32_t l = 0; l < k_; ++l) sum += std::pow(moved2(along, bent, s, l) / unit2_, 0.5 * q_);
+        for (int32_t l = 0; l < k_; ++l) sum += std::pow(moved2(along, squares, s, l) / unit2_, 0.5 * q_);
         return 0.5 * unit2_ * (std::pow(sum, 2 / q_) - std::pow(sum_, 2 / q_));
     }
-    void add_scaled(const LpModel& U, const std::vector<double>& along, const std::vector<double>& bent, double s) {
+    void add_scaled(const BlockNormVectors& U, const std::vector<double>& along, const std::vector<double>& squares,
+                    double s) {
         const T scale = static_cast<T>(s);
         for (int64_t j = 0; j < V_.size(); ++j) V_.data()[j] += scale * U.V_.data()[j];
         for (int32_t l = 0; l < k_; ++l) {
             tot_[l] += s * U.tot_[l];
             base_[l] += s * U.base_[l];
             centre_[l] += s * U.centre_[l];
-            const double tau = tau_[l] + (apart_ ? s * geo_.t * U.tot_[l] : 0.0);
-            square_[l] = moved2(along, bent, s, l) - floor2_ - tau * tau;
+            const double tau = tau_[l] + (direction_apart_ ? s * geo_.t * U.tot_[l] : 0.0);
+            square_[l] = moved2(along, squares, s, l) - floor2_ - tau * tau;
         }
-        seen_ = -1;
-        settle_absolute(floor2_);
+        scored_ = -1;
+        update_weights_absolute(floor2_);
     }
     // Curvature of the model of G along x_i, where x = v_l'x_i.
-    double bend_at(double A, int32_t l, double x) const {
+    double curvature_along(double A, int32_t l, double x) const {
         const double w = weight(l);
         if (q_ <= 2) return A * w;
         const double length = A * square_[l];
@@ -240,12 +249,12 @@ class LpModel {
     // Class vectors and intercepts as a user sees them: f = W x + b.
     void publish(double* W, double* b) {
         for (int32_t l = 0; l < k_; ++l) {
-            const double tilt = weight(l) * tot_[l] - (apart_ ? beta(l) : 0.0);
+            const double tilt = weight(l) * tot_[l] - (direction_apart_ ? beta(l) : 0.0);
             for (int64_t j = 0; j < geo_.rows.d; ++j) {
                 W[l * geo_.rows.d + j] = weight(l) * geo_.rows.weight(V_.data(), l, j);
                 if (geo_.shifted()) W[l * geo_.rows.d + j] -= tilt * geo_.direction[j];
             }
-            b[l] = apart_ ? 0.0 : base_[l] + weight(l) * centre_[l];
+            b[l] = direction_apart_ ? 0.0 : base_[l] + weight(l) * centre_[l];
         }
     }
     // The same for a kernel machine: the scores are weight_l sum_i K(x, x_i) c_il + b_l.
@@ -270,32 +279,32 @@ class LpModel {
     void set_power(int32_t l) {
         set_tau(l);
         const double u2 = length2(l) / unit2_;
-        power_[l] = u2 > 0 ? std::pow(u2, 0.5 * q_ - 1) : 1.0;  // only where no class vector can have a length
+        power_[l] = u2 > 0 ? std::pow(u2, 0.5 * q_ - 1) : 1.0;  // all squares are zero
         share_[l] = power_[l] * u2;
     }
     double beta(int32_t l) const { return base_[l] + geo_.t * weight(l) * tot_[l]; }
     void set_tau(int32_t l) {
-        if (apart_) tau_[l] = geo_.t * tot_[l] + (weight(l) > 0 ? base_[l] / weight(l) : 0.0);
+        if (direction_apart_) tau_[l] = geo_.t * tot_[l] + (weight(l) > 0 ? base_[l] / weight(l) : 0.0);
     }
     void sum_shares() {
         sum_ = 0;
         for (const double s : share_) sum_ += s;
     }
 
-    double moved2(const std::vector<double>& along, const std::vector<double>& bent, double s, int32_t l) const {
-        return std::max(square_[l] + tau_[l] * tau_[l] + s * (2 * along[l] + s * bent[l]), 0.0) + floor2_;
+    double moved2(const std::vector<double>& along, const std::vector<double>& squares, double s, int32_t l) const {
+        return std::max(square_[l] + tau_[l] * tau_[l] + s * (2 * along[l] + s * squares[l]), 0.0) + floor2_;
     }
 
     void minimise(double U, const double* d, const double* alpha, int32_t m, double* out) {
-        const double t = lift_, own = bend_[m] + t;
+        const double t = proximal_curvature_, own = curvature_[m] + t;
         if (m == 1) {
-            out[0] = std::min(std::max(alpha[0] + (1 - d[0]) / (own + bend_[0] + t), 0.0), U);
+            out[0] = std::min(std::max(alpha[0] + (1 - d[0]) / (own + curvature_[0] + t), 0.0), U);
             return;
         }
         double S = 0;
         for (int32_t j = 0; j < m; ++j) {
             S += alpha[j];
-            z_[j] = 1 - d[j] + (bend_[j] + t) * alpha[j];
+            z_[j] = 1 - d[j] + (curvature_[j] + t) * alpha[j];
         }
         double nu = -infinity;
         for (int32_t last = m + 1;;) {
@@ -303,8 +312,8 @@ class LpModel {
             int32_t count = 0;
             for (int32_t j = 0; j < m; ++j)
                 if (z_[j] > nu) {
-                    held += z_[j] / (bend_[j] + t);
-                    give += 1 / (bend_[j] + t);
+                    held += z_[j] / (curvature_[j] + t);
+                    give += 1 / (curvature_[j] + t);
                     ++count;
                 }
             if (count == 0) break;
@@ -314,19 +323,19 @@ class LpModel {
             last = count;
         }
         double sum = 0;
-        for (int32_t j = 0; j < m; ++j) sum += out[j] = std::max(z_[j] - nu, 0.0) / (bend_[j] + t);
+        for (int32_t j = 0; j < m; ++j) sum += out[j] = std::max(z_[j] - nu, 0.0) / (curvature_[j] + t);
         if (sum > U)  // rounding
             for (int32_t j = 0; j < m; ++j) out[j] *= U / sum;
     }
 
     // Whether the dual gains at least half of what the quadratic said.
-    bool keeps_promise(int64_t i, int32_t own, const int32_t* cls, const double* d, const double* alpha, int32_t m,
-                       const double* out) const {
-        const double A = geo_.curvature[i] - lift_;
-        double change = 0, slope = 0, bent = 0, straight = 0, sum = sum_;
+    bool gains_half(int64_t i, int32_t own, const int32_t* cls, const double* d, const double* alpha, int32_t m,
+                    const double* out) const {
+        const double A = geo_.curvature[i] - proximal_curvature_;
+        double change = 0, slope = 0, squares = 0, linear = 0, sum = sum_;
         auto move = [&](int32_t l, double c, double h) {
-            bent += h * c * c;
-            straight += c * weight(l) * product_[l];
+            squares += h * c * c;
+            linear += c * weight(l) * product_[l];
             const double u2 = (std::max(0.0, square_[l] + c * (2 * product_[l] + c * A)) + floor2_) / unit2_;
             sum += std::pow(u2, 0.5 * q_) - share_[l];
         };
@@ -335,35 +344,35 @@ class LpModel {
             if (a == 0) continue;
             change += a;
             slope += a * (1 - d[j]);
-            move(cls[j], -a, bend_[j]);
+            move(cls[j], -a, curvature_[j]);
         }
         if (slope == 0) return true;
-        move(own, change, bend_[m]);
+        move(own, change, curvature_[m]);
         // Linear terms and the quadratic of the intercept are the same on both sides:
-        // promise = slope - bent/2 - ..., gain = slope - [G(new) - G(old) - straight] - ...
+        // predicted = slope - squares/2 - ..., gain = slope - [G(new) - G(old) - linear] - ...
         const double before = unit2_ * std::pow(sum_, 2 / q_), after = unit2_ * std::pow(std::max(sum, 0.0), 2 / q_);
-        const double excess = 0.5 * (after - before) - straight;
+        const double excess = 0.5 * (after - before) - linear;
         double free = slope;
-        if (lift_ > 0) {
+        if (proximal_curvature_ > 0) {
             double squares = change * change;
             for (int32_t j = 0; j < m; ++j) squares += (out[j] - alpha[j]) * (out[j] - alpha[j]);
-            free -= 0.5 * lift_ * squares;
+            free -= 0.5 * proximal_curvature_ * squares;
         }
-        return free - excess >= 0.5 * (free - 0.5 * bent) - 1e-14 * (1 + before);
+        return free - excess >= 0.5 * (free - 0.5 * squares) - 1e-14 * (1 + before);
     }
 
-    const Geometry<Rows>& geo_;
+    const RowGeometry<Rows>& geo_;
     const double q_;
     const int32_t k_;
     Buffer<T> V_;
     // sum_i c_i, (v_l - tot_l mean)'(-mean), b + t tot; with a direction apart v_l'e, 0, (1 - t) b
     std::vector<double> tot_, centre_, base_;
     std::vector<double> square_, tau_, product_;  // ||v_l||^2 (centred), or ||u_l||^2 and tau; v_l'x of the last sample
-    std::vector<double> power_, share_, bend_, z_, residual_;
-    const bool apart_;   // the direction of the mean, see above
-    const double lift_;  // curvature that the multipliers of an intercept add
+    std::vector<double> power_, share_, curvature_, z_, residual_;
+    const bool direction_apart_;       // the direction of the mean, see above
+    const double proximal_curvature_;  // curvature that the multipliers of an intercept add
     double floor2_ = 0, unit2_ = 1, sum_ = 0, scale_ = 1;
-    int64_t seen_ = -1, steps_ = 0;
+    int64_t scored_ = -1, steps_ = 0;
 };
 
 // A kernel matrix as rows: the "class vectors" are the scores F = K c, one row a class.  `Row` gives row i of the

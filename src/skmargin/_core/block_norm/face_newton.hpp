@@ -16,14 +16,16 @@
 namespace skm {
 
 template <class Rows, class Loss>
-class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows, Loss, LpModel<Rows>>> {
+class BlockNormFaceSteps
+    : public FaceControl<BlockNormFaceSteps<Rows, Loss>, BlockAscent<Rows, Loss, BlockNormVectors<Rows>>> {
   public:
-    using Ascent = BlockAscent<Rows, Loss, LpModel<Rows>>;
-    LpFaceSteps(Ascent& ascent, double q) : Control(ascent), U_(ascent.geo), q_(q), along_(ascent.k), bent_(ascent.k) {}
+    using Ascent = BlockAscent<Rows, Loss, BlockNormVectors<Rows>>;
+    BlockNormFaceSteps(Ascent& ascent, double q)
+        : Control(ascent), U_(ascent.geo), q_(q), along_(ascent.k), squares_(ascent.k) {}
 
   private:
-    friend class FaceControl<LpFaceSteps, Ascent>;
-    using Control = FaceControl<LpFaceSteps, Ascent>;
+    friend class FaceControl<BlockNormFaceSteps, Ascent>;
+    using Control = FaceControl<BlockNormFaceSteps, Ascent>;
     using Control::a_, Control::steps_;
 
     bool empty() const { return sample_.empty(); }
@@ -37,13 +39,13 @@ class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows
         for (auto* v : {&gradient_, &product_, &metric_}) v->clear();
         std::vector<double> x(a_.k + 1);
         for (const int64_t i : a_.active()) {
-            Duals::Row& r = a_.duals[i];
-            if (r.active <= 0 || a_.negligible(i)) continue;
+            DualLists::Row& r = a_.duals[i];
+            if (r.active <= 0 || a_.has_raised_curvature(i)) continue;
             double S = 0;
             for (int32_t j = 0; j < r.size; ++j) S += r.alpha[j];
             int32_t inner = 0;  // free rivals go to the front of the list
             for (int32_t j = 0; j < r.active; ++j)
-                if (r.alpha[j] > 0 && r.alpha[j] < a_.loss.limit(i)) {
+                if (r.alpha[j] > 0 && r.alpha[j] < a_.loss.dual_limit(i)) {
                     std::swap(r.alpha[j], r.alpha[inner]);
                     std::swap(r.cls[j], r.cls[inner++]);
                 }
@@ -57,7 +59,7 @@ class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows
             for (int32_t j = 0; j <= inner; ++j) {
                 const int32_t l = cls_[at + j];
                 gradient_.push_back((j == 0) - a_.model.score(i, l, x[j]));
-                product_.push_back(a_.model.complete(i, l, x[j]));
+                product_.push_back(a_.model.with_direction(i, l, x[j]));
                 metric_.push_back(a_.model.metric(i, l, x[j]));
             }
             sample_.push_back(i);
@@ -95,7 +97,7 @@ class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows
         }
     }
     // u_l'x_i for these coordinates.
-    void look_up(const std::vector<size_t>& first, std::vector<double>& out) {
+    void read_products(const std::vector<size_t>& first, std::vector<double>& out) {
         for (size_t s = 0; s < sample_.size(); ++s) {
             const size_t at = first[s], m = start_[s + 1] - at;
             U_.products(sample_[s], &cls_[at], static_cast<int32_t>(m), &out[at]);
@@ -122,13 +124,13 @@ class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows
                 const double n2 = a_.model.length2(l);
                 coupling[l] = n2 > 0 ? a_.model.weight(l) * (q_ - 2) * (along_[l] / n2 - R) : 0.0;
             }
-            look_up(first_, Hp_);
+            read_products(first_, Hp_);
             double curvature = 0;
             for (size_t s = 0; s < sample_.size(); ++s)
                 for (size_t e = first_[s]; e < start_[s + 1]; ++e) {
                     const int32_t l = cls_[e];
-                    Hp_[e] =
-                        a_.model.weight(l) * Hp_[e] + coupling[l] * product_[e] + a_.model.lifted(U_, sample_[s], l);
+                    Hp_[e] = a_.model.weight(l) * Hp_[e] + coupling[l] * product_[e] +
+                             a_.model.multiplier_score(U_, sample_[s], l);
                     curvature += Hp_[e] * p_[e];
                 }
             if (!(curvature > 0)) break;
@@ -168,17 +170,17 @@ class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows
         }
         if (!(rise > 0)) return 0;
         gather(change_, start_);
-        look_up(start_, Hp_);
-        std::fill(bent_.begin(), bent_.end(), 0.0);
-        for (size_t e = 0; e < cls_.size(); ++e) bent_[cls_[e]] += change_[e] * Hp_[e];
-        double free = 0, straight = 0;
+        read_products(start_, Hp_);
+        std::fill(squares_.begin(), squares_.end(), 0.0);
+        for (size_t e = 0; e < cls_.size(); ++e) squares_[cls_[e]] += change_[e] * Hp_[e];
+        double free = 0, linear = 0;
         for (int32_t l = 0; l < a_.k; ++l) {
-            free += a_.model.rest(U_, l);
-            straight += a_.model.weight(l) * along_[l];
-            bent_[l] = std::max(bent_[l], 0.0) + a_.model.turn2(U_, l);
+            free += a_.model.multiplier_curvature(U_, l);
+            linear += a_.model.weight(l) * along_[l];
+            squares_[l] = std::max(squares_[l], 0.0) + a_.model.direction_move2(U_, l);
         }
         // The slope of the concave dual along the step falls: bisection.
-        auto slope = [&](double s) { return rise + straight - s * free - a_.model.slope(along_, bent_, s); };
+        auto slope = [&](double s) { return rise + linear - s * free - a_.model.slope(along_, squares_, s); };
         length_ = 1;
         if (slope(1) < 0) {
             double lo = 0, hi = 1;
@@ -187,7 +189,8 @@ class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows
                 (slope(length_) < 0 ? hi : lo) = length_;
             }
         }
-        return length_ * (rise + straight) - 0.5 * length_ * length_ * free - a_.model.growth(along_, bent_, length_);
+        return length_ * (rise + linear) - 0.5 * length_ * length_ * free -
+               a_.model.increase(along_, squares_, length_);
     }
 
     void accept() {
@@ -196,17 +199,17 @@ class LpFaceSteps : public FaceControl<LpFaceSteps<Rows, Loss>, BlockAscent<Rows
             for (size_t e = start_[s] + 1; e < start_[s + 1]; ++e, ++alpha)
                 *alpha = std::max(0.0, *alpha - length_ * change_[e]);
         }
-        a_.model.add_scaled(U_, along_, bent_, length_);
+        a_.model.add_scaled(U_, along_, squares_, length_);
     }
 
-    LpModel<Rows> U_;
+    BlockNormVectors<Rows> U_;
     const double q_;
     std::vector<int64_t> sample_;
     std::vector<size_t> start_, first_;
     std::vector<int32_t> cls_;
     std::vector<double> gradient_, product_, metric_;  // of the dual in c_il; v_l'x_i; diagonal of the Hessian
     std::vector<double> residual_, x_, p_, z_, Hp_, change_;
-    std::vector<double> along_, bent_;  // v_l'u_l, ||u_l||^2
+    std::vector<double> along_, squares_;  // v_l'u_l, ||u_l||^2
     double length_ = 0;
 };
 

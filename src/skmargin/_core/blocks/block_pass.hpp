@@ -62,7 +62,7 @@ class BlockPass {
 
     // `first` is the number of the first row among all; `base` (n x k) is added to the scores, if there is one.
     void add(const BlockRows<T>& rows, const int32_t* y, const double* cap, int64_t first, const double* base,
-             double* values, double* gradient, double* laplacian, Poll& poll) {
+             double* values, double* gradient, double* laplacian, InterruptPoll& poll) {
         const double scale = 1 / s_.share;
         const bool all = s_.share >= 1;
         const uint64_t limit = all ? 0 : static_cast<uint64_t>(s_.share * 18446744073709551615.0);
@@ -94,7 +94,7 @@ class BlockPass {
             sums.residual += some.residual, sums.pairs += some.pairs;
             seen += count;
             gather(active, scale, gradient);
-            poll.work(4.0 * static_cast<double>(count) * D_ * k_);
+            poll.count_work(4.0 * static_cast<double>(count) * D_ * k_);
         }
         if (s_.hessian > 0)
             for (size_t p = 0; p < filled_.size(); ++p) flush(p, laplacian);
@@ -107,7 +107,7 @@ class BlockPass {
 
     // Calls see(row, its coefficients) for each row: the duals of the point.
     template <class See>
-    void visit(const BlockRows<T>& rows, const int32_t* y, const double* cap, Poll& poll, See see) {
+    void visit(const BlockRows<T>& rows, const int32_t* y, const double* cap, InterruptPoll& poll, See see) {
         RowSums sums;
         for (int64_t i = 0; i < rows.n;) {
             int64_t count = 0;
@@ -120,7 +120,7 @@ class BlockPass {
                 if (!any) std::fill_n(c_.begin(), k_, T(0));
                 see(row, c_.data());
             }
-            poll.work(2.0 * static_cast<double>(count) * D_ * k_);
+            poll.count_work(2.0 * static_cast<double>(count) * D_ * k_);
         }
     }
 

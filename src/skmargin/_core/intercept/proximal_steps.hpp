@@ -1,5 +1,5 @@
-// When to move the multipliers (linear/class_vectors.hpp), and how far: b += t r is the step of the proximal point
-// method.
+// Steps of the multipliers b (linear/class_vectors.hpp): when one is due, and how long it is.  The proximal-point
+// method takes b += t r with the residual r of the constraint.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,86 +10,90 @@
 
 namespace skm {
 
-class Multipliers {
+class ProximalSteps {
   public:
-    // The duals of a class with few samples, `room` in all, may be too small to move its b by a margin: while its r
-    // stays what it is its steps may grow until they can, or are like those of a class of mean size.
-    void limit(const std::vector<double>& room, double t) {
+    // With an intercept.  The duals of a small class, `class_cap` in all, may be too small to move its b by a margin:
+    // while its r does not change its steps may grow until they can, or until they are like those of a mean class.
+    void limit_by_class(const std::vector<double>& class_cap, double t) {
         double mean = 0;
-        for (const double v : room) mean += v / static_cast<double>(room.size());
-        for (const double v : room) longest_.push_back(v > 0 ? std::max(1.0, std::min(1 / t, mean) / v) : 1.0);
+        for (const double v : class_cap) mean += v / static_cast<double>(class_cap.size());
+        for (const double v : class_cap)
+            max_class_scale_.push_back(v > 0 ? std::max(1.0, std::min(1 / t, mean) / v) : 1.0);
     }
 
-    // Without an intercept r = tot - b: no step has to be longer than all the way from b to tot.
-    void limit(double t) { whole_ = 1 / t; }
+    // Without an intercept r = tot - b: no step needs to be longer than the whole way from b to tot.
+    void limit_overall(double t) { max_scale_ = 1 / t; }
 
-    // Asked after a pass whose samples had the given sum of gaps.  A step is due once the blocks are solved well enough
-    // for the present b, measured by what b can gain, t/2 ||r||^2.  How well is learnt: exact steps never turn r round,
-    // so a step after which it has turned came too early.
-    bool due(double gap, double t, const std::vector<double>& r, double reach) {
+    // Call after each pass, with the sum of the gaps of its samples.  A step is due once the blocks are solved well
+    // enough for the present b, compared with what b can gain, t/2 ||r||^2.  How well is learnt: exact steps never
+    // reverse r, so a step after which r has reversed came too early.
+    bool due(double gap, double t, const std::vector<double>& r, double score_per_unit) {
         double square = 0, turn = 0, before = 0, change = 0;
-        last_.resize(r.size(), 0.0);
-        seen_.resize(r.size(), 0.0);
+        residual_at_step_.resize(r.size(), 0.0);
+        previous_residual_.resize(r.size(), 0.0);
         for (size_t l = 0; l < r.size(); ++l) {
             square += r[l] * r[l];
-            turn += r[l] * last_[l];
-            before += last_[l] * last_[l];
-            change += (r[l] - seen_[l]) * (r[l] - seen_[l]);
+            turn += r[l] * residual_at_step_[l];
+            before += residual_at_step_[l] * residual_at_step_[l];
+            change += (r[l] - previous_residual_[l]) * (r[l] - previous_residual_[l]);
         }
-        seen_ = r;
+        previous_residual_ = r;
         const double gain = 0.5 * t * square;
-        // Without an intercept 1/2 ||r||^2 is part of the gap, however little of it a step can gain.  Where it is most
-        // of it blocks that are solved better are of no use: it is enough that a pass hardly changes r.
-        const bool calm = whole_ > 1 && gap <= 0.05 * square && change <= 0.04 * square;
-        if (gap > haste_ * gain && !calm) return false;
-        haste_ = turn < 0 && gain > 0 ? std::max(1.0, 0.5 * std::min(haste_, gap / gain)) : 1.1 * haste_;
-        if (whole_ > 1) {  // the secant through such an r and that of the last step (Barzilai and Borwein, 1988)
+        // Without an intercept 1/2 ||r||^2 is part of the gap.  Where it is most of the gap, solving the blocks better
+        // is of no use: it is enough that a pass hardly changes r.
+        const bool residual_stable = max_scale_ > 1 && gap <= 0.05 * square && change <= 0.04 * square;
+        if (gap > max_gap_per_gain_ * gain && !residual_stable) return false;
+        max_gap_per_gain_ = turn < 0 && gain > 0 ? std::max(1.0, 0.5 * std::min(max_gap_per_gain_, gap / gain))
+                                                 : 1.1 * max_gap_per_gain_;
+        if (max_scale_ > 1) {  // the secant through such an r and that of the last step (Barzilai and Borwein, 1988)
             const double fall = before - turn, bend = before - 2 * turn + square;
-            const double longer = fall > 0 && fall < 4 * bend ? fall / bend : 4.0;
-            long_ = calm && before > 0 ? std::clamp(longer * long_, 1.0, whole_) : 1.0;
+            const double growth = fall > 0 && fall < 4 * bend ? fall / bend : 4.0;
+            scale_ = residual_stable && before > 0 ? std::clamp(growth * scale_, 1.0, max_scale_) : 1.0;
         }
-        stretch_.resize(r.size(), 1.0);
+        class_scale_.resize(r.size(), 1.0);
         steps_ = r;
-        for (double& v : steps_) v *= long_;
-        if (!longest_.empty()) {
+        for (double& v : steps_) v *= scale_;
+        if (!max_class_scale_.empty()) {
             double mean = 0;
             for (size_t l = 0; l < r.size(); ++l) {
-                if (last_[l] != 0) {  // the secant through the last two steps
-                    // Where nothing answers, all samples at their bounds, steps grow until b moves by part of a margin,
-                    // and stay as long while little does.
-                    const double answer = std::abs(1 - r[l] / last_[l]), margin = 0.25 / (t * std::abs(r[l]));
-                    double longest = longest_[l];
+                if (residual_at_step_[l] != 0) {  // the secant through the last two steps
+                    // Where r does not respond (all samples at their bounds) steps grow until b moves by part of a
+                    // margin, and stay that long while it responds little.
+                    const double answer = std::abs(1 - r[l] / residual_at_step_[l]),
+                                 margin = 0.25 / (t * std::abs(r[l]));
+                    double limit_here = max_class_scale_[l];
                     if (answer < 0.5)
-                        longest = std::max(longest, std::min(answer < 0.01 ? margin : stretch_[l], margin));
-                    stretch_[l] = std::clamp(stretch_[l] / std::max(0.5, 1 - r[l] / last_[l]), 1.0, longest);
+                        limit_here = std::max(limit_here, std::min(answer < 0.01 ? margin : class_scale_[l], margin));
+                    class_scale_[l] =
+                        std::clamp(class_scale_[l] / std::max(0.5, 1 - r[l] / residual_at_step_[l]), 1.0, limit_here);
                 }
-                steps_[l] *= stretch_[l];
+                steps_[l] *= class_scale_[l];
                 mean += steps_[l] / static_cast<double>(r.size());
             }
-            for (double& v : steps_) v -= mean;  // intercepts that differ by a constant are the same machine
+            for (double& v : steps_) v -= mean;  // a constant added to all intercepts changes nothing
         }
-        last_ = r;
+        residual_at_step_ = r;
         const auto [least, most] = std::minmax_element(steps_.begin(), steps_.end());
-        drift_ += t * reach * (*most - *least);
+        drift_ += t * score_per_unit * (*most - *least);
         return true;
     }
     // The step that is due, in units of t.
     const std::vector<double>& steps() const { return steps_; }
 
-    // Lists of samples and rivals are made for one b: they are stale once it has moved by part of a margin.  Which part
-    // is learnt: if more gap appears with new lists than there was on the old ones, b had moved too far.
-    bool stale() const { return drift_ > far_; }
-    void renewed(double running, double full) {
-        if (drift_ > 0 && full > 2 * running) far_ = std::max(1e-3, 0.5 * std::min(far_, drift_));
-        else far_ = std::min(0.2, 1.3 * far_);
+    // The lists of samples and rivals were made for one b: they are stale once it has moved by part of a margin.  Which
+    // part is learnt: if new lists show much more gap than the old ones did, b had moved too far.
+    bool lists_are_stale() const { return drift_ > max_drift_; }
+    void lists_renewed(double running, double full) {
+        if (drift_ > 0 && full > 2 * running) max_drift_ = std::max(1e-3, 0.5 * std::min(max_drift_, drift_));
+        else max_drift_ = std::min(0.2, 1.3 * max_drift_);
         drift_ = 0;
     }
 
   private:
-    std::vector<double> longest_, stretch_, steps_;  // of each class
-    std::vector<double> last_, seen_;                // r of the last step, of the last pass
-    double whole_ = 1, long_ = 1;                    // without an intercept: longest step of all classes, present one
-    double haste_ = infinity, drift_ = 0, far_ = 0.2;
+    std::vector<double> max_class_scale_, class_scale_, steps_;  // of each class
+    std::vector<double> residual_at_step_, previous_residual_;   // r of the last step, of the last pass
+    double max_scale_ = 1, scale_ = 1;  // without an intercept: longest step of all classes, present one
+    double max_gap_per_gain_ = infinity, drift_ = 0, max_drift_ = 0.2;
 };
 
 }  // namespace skm

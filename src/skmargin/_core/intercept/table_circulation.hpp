@@ -1,12 +1,12 @@
 // A circulation from a table of duals that are all strictly inside their bounds (intercept/circulation.hpp tells what
 // it is for).
 //
-// The duals of a smooth loss are its slopes.  Each may move by `room`, either way, at a cost that grows with the square
-// of the share of the room that it uses: so all of them move at once, each by a share that is the difference of the
-// potentials of its two classes.  With C_jl the room of all duals between the classes j and l,
+// The duals of a smooth loss are its slopes.  Each may move by its capacity, either way, at a cost that grows with the
+// square of the share that it uses: so all of them move at once, each by a share that is the difference of
+// the potentials of its two classes.  With C_jl the capacity of all duals between the classes j and l,
 //     sum_l C_jl (x_j - x_l) = excess of j,
-// the flow of an electric network, is the cheapest way.  Shares above 1 are cut, and what then is left is moved along
-// paths.
+// the flow of an electric network, is the cheapest way.  Shares above 1 are cut, and what is left then is moved along
+// shortest paths.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,8 @@
 namespace skm {
 
 // Potentials x of classes with sum_l C_jl (x_j - x_l) = excess_j: conjugate gradients, preconditioned by the diagonal.
-inline std::vector<double> potentials(const std::vector<double>& C, const std::vector<double>& excess, Poll& poll) {
+inline std::vector<double> electric_potentials(const std::vector<double>& C, const std::vector<double>& excess,
+                                               InterruptPoll& poll) {
     const size_t k = excess.size();
     std::vector<double> x(k), r = excess, z(k), d(k), Ld(k), total(k), flow;
     std::vector<size_t> start(1);
@@ -52,7 +53,7 @@ inline std::vector<double> potentials(const std::vector<double>& C, const std::v
         const double curvature = dot(d, Ld);
         if (!(curvature > 0)) break;
         for (size_t j = 0; j < k; ++j) x[j] += rho / curvature * d[j], r[j] -= rho / curvature * Ld[j];
-        poll.work(2.0 * static_cast<double>(flow.size()) + 10.0 * static_cast<double>(k));
+        poll.count_work(2.0 * static_cast<double>(flow.size()) + 10.0 * static_cast<double>(k));
     }
     return x;
 }
@@ -60,18 +61,18 @@ inline std::vector<double> potentials(const std::vector<double>& C, const std::v
 // The bounds of a table's duals: each at most the sample's weight, or all of a sample together.
 struct TableLoss {
     const double* cap;
-    bool together;
+    bool shared_cap;
 
     static bool at_vertex(int64_t, const double*, int32_t) { return false; }
-    bool play(int64_t i, const double* alpha, int32_t m, const uint8_t*, double* down, double* up) const {
+    bool movable_range(int64_t i, const double* alpha, int32_t m, const uint8_t*, double* down, double* up) const {
         double share = 1;
-        if (together) {  // the rest of the weight is the dual of the own class
+        if (shared_cap) {  // the rest of the weight is the dual of the own class
             const double sum = std::accumulate(alpha, alpha + m, 0.0);
             share = sum > 0 ? std::clamp((cap[i] - sum) / sum, 0.0, 1.0) : 0;
         }
         for (int32_t j = 0; j < m; ++j) {
-            const double room = together ? share * alpha[j] : std::min(alpha[j], cap[i] - alpha[j]);
-            down[j] = up[j] = room > 1e-9 * cap[i] ? room : 0;  // at a bound, up to rounding
+            const double capacity = shared_cap ? share * alpha[j] : std::min(alpha[j], cap[i] - alpha[j]);
+            down[j] = up[j] = capacity > 1e-9 * cap[i] ? capacity : 0;  // at a bound, up to rounding
         }
         return true;
     }
@@ -79,32 +80,32 @@ struct TableLoss {
 
 // Makes the duals of a table (n, k), zero in the column of the own class, a circulation.  `with` as for balance().
 template <class With>
-void table_balance(int32_t k, int64_t n, const TableLoss& loss, With&& with, Poll& poll) {
+void make_table_circulation(int32_t k, int64_t n, const TableLoss& loss, With&& with, InterruptPoll& poll) {
     const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
-    std::vector<double> C(static_cast<size_t>(k) * k), excess(k), room(k), same(k);
+    std::vector<double> C(static_cast<size_t>(k) * k), excess(k), capacity(k), also_capacity(k);
     double flow = 0;
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t*, const double* alpha, int32_t m) {
-            loss.play(i, alpha, m, nullptr, room.data(), same.data());
+            loss.movable_range(i, alpha, m, nullptr, capacity.data(), also_capacity.data());
             for (int32_t l = 0; l < m; ++l) {
                 excess[own] += alpha[l], excess[l] -= alpha[l], flow += alpha[l];
-                C[arc(own, l)] += room[l];
+                C[arc(own, l)] += capacity[l];
             }
         });
     for (int32_t j = 0; j < k; ++j)
         for (int32_t l = 0; l <= j; ++l) C[arc(j, l)] = C[arc(l, j)] = j == l ? 0 : C[arc(j, l)] + C[arc(l, j)];
-    const std::vector<double> x = potentials(C, excess, poll);
+    const std::vector<double> x = electric_potentials(C, excess, poll);
     std::fill(excess.begin(), excess.end(), 0.0);
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t*, double* alpha, int32_t m) {
-            loss.play(i, alpha, m, nullptr, room.data(), same.data());
+            loss.movable_range(i, alpha, m, nullptr, capacity.data(), also_capacity.data());
             for (int32_t l = 0; l < m; ++l) {
-                alpha[l] -= std::clamp(x[own] - x[l], -1.0, 1.0) * room[l];
+                alpha[l] -= std::clamp(x[own] - x[l], -1.0, 1.0) * capacity[l];
                 excess[own] += alpha[l], excess[l] -= alpha[l];
             }
         });
     if (std::any_of(excess.begin(), excess.end(), [&](double e) { return std::abs(e) > 1e-13 * flow; }))
-        balance(k, n, loss, with, [](int64_t, int32_t) { return infinity; }, poll);
+        make_circulation(k, n, loss, with, [](int64_t, int32_t) { return infinity; }, poll);
 }
 
 }  // namespace skm

@@ -1,8 +1,8 @@
 // Momentum of block ascent on the working set of a kernel machine: accelerated coordinate descent on -D (Fercoq &
 // Richtarik 2015, "APPROX", one block at a time).
 //
-// Where C is large, plain passes crawl along the flat directions of the dual.  Two points, with theta = 1/n, z = x and
-// u = 0 at the start (n samples, F_. = K c_.):
+// Where C is large, plain passes are slow along the flat directions of the dual.  Two points, with theta = 1/n, z = x
+// and u = 0 at the start (n samples, F_. = K c_.):
 //     visit of sample i:  e = block(curvature n theta K_ii, scores F_z + theta^2 F_u, duals z_i) - z_i
 //                         z_i += e,   u_i -= (1 - n theta)/theta^2 e,   F_z and F_u alike: one row of K, twice
 //                         theta <- (sqrt(theta^4 + 4 theta^2) - theta^2)/2
@@ -20,17 +20,19 @@
 
 namespace skm {
 
-constexpr double least_share = 0.005;  // of n theta: 400 passes of memory; more of it is noise at the kinks of the loss
-constexpr int64_t run_up = 40;         // passes before momentum may end
-constexpr double worse = 1.6;          // times the smallest gap
+constexpr double min_theta_share = 0.005;  // least n theta: 400 passes of memory; more would average noise at the kinks
+constexpr int64_t min_momentum_passes = 40;  // passes before momentum may restart
+constexpr double gap_growth = 1.6;           // times the smallest gap: restart
 
 template <class T>
 class Momentum {
   public:
     // x and its sums tot are what `publish` writes.
     Momentum(const KernelSamples<T>& x, double* tot, int64_t passes)
-        : x_(x), tot_(tot), z_(x.n * x.k), u_(x.n * x.k), tot_z_(x.k), tot_u_(x.k), room_(2 * x.k * x.ld + line) {
-        F_ = room_.data() + (line - reinterpret_cast<uintptr_t>(room_.data()) / sizeof(T) % line) % line;
+        : x_(x), tot_(tot), z_(x.n * x.k), u_(x.n * x.k), tot_z_(x.k), tot_u_(x.k),
+          storage_(2 * x.k * x.ld + cache_line) {
+        F_ = storage_.data() +
+             (cache_line - reinterpret_cast<uintptr_t>(storage_.data()) / sizeof(T) % cache_line) % cache_line;
         begin(passes);
     }
 
@@ -44,9 +46,9 @@ class Momentum {
         std::fill(u_.begin(), u_.end(), 0.0);
         std::fill(tot_u_.begin(), tot_u_.end(), 0.0);
         theta_ = 1.0 / static_cast<double>(x_.n);
-        last_ = 0;
-        began_ = passes;
-        low_ = infinity;
+        last_weight_ = 0;
+        first_pass_ = passes;
+        smallest_gap_ = infinity;
     }
 
     // The duals z, and the scores of z and u, one below the other.
@@ -74,42 +76,44 @@ class Momentum {
     }
     // After every visit.
     void next() {
-        last_ = weight();
-        if (share() > least_share) theta_ = 0.5 * (std::sqrt(last_ * last_ + 4 * last_) - last_);
+        last_weight_ = weight();
+        if (share() > min_theta_share)
+            theta_ = 0.5 * (std::sqrt(last_weight_ * last_weight_ + 4 * last_weight_) - last_weight_);
     }
 
     // x = z + theta^2 u, whose duals rounding must not make negative.
     void publish() {
         const int64_t size = x_.k * x_.ld;
-        const T weight = static_cast<T>(last_);
+        const T weight = static_cast<T>(last_weight_);
         for (int64_t j = 0; j < size; ++j) x_.F[j] = F_[j] + weight * F_[size + j];
-        for (size_t j = 0; j < u_.size(); ++j) x_.alpha[j] = std::max(0.0, z_[j] + last_ * u_[j]);
-        for (int32_t l = 0; l < x_.k; ++l) tot_[l] = tot_z_[l] + last_ * tot_u_[l];
+        for (size_t j = 0; j < u_.size(); ++j) x_.alpha[j] = std::max(0.0, z_[j] + last_weight_ * u_[j]);
+        for (int32_t l = 0; l < x_.k; ++l) tot_[l] = tot_z_[l] + last_weight_ * tot_u_[l];
     }
 
-    // Whether there is more momentum than the condition of the problem can use, given D and the gap of x: both have
-    // become worse.  D alone may fall since a start with a good D far from the solution trades it for distance.
-    bool spent(double dual, double gap, int64_t passes) {
-        const bool is = dual < dual_ && gap > worse * low_ && passes - began_ >= run_up;
+    // Whether momentum should restart: D and the gap of x have both become worse, so there is more momentum than the
+    // conditioning of the problem can use.  A fall of D alone is no sign of that: from a start with a good D far from
+    // the solution it falls at first.
+    bool overshoots(double dual, double gap, int64_t passes) {
+        const bool is = dual < dual_ && gap > gap_growth * smallest_gap_ && passes - first_pass_ >= min_momentum_passes;
         dual_ = dual;
-        low_ = std::min(low_, gap);
+        smallest_gap_ = std::min(smallest_gap_, gap);
         return is;
     }
-    // A step of the multipliers has taken so much from D.
-    void lower(double change) { dual_ -= change; }
+    // A step of the multipliers has lowered D by `change`.
+    void shift_dual(double change) { dual_ -= change; }
 
   private:
-    static constexpr size_t line = 64 / sizeof(T);  // of the cache: steps write faster to scores that begin with one
+    static constexpr size_t cache_line = 64 / sizeof(T);  // numbers; steps write faster to scores that begin at one
     double share() const { return static_cast<double>(x_.n) * theta_; }
 
     const KernelSamples<T>& x_;
     double* tot_;
     std::vector<double> z_, u_, tot_z_, tot_u_;
-    std::vector<T> room_;
-    T* F_;                               // of z, of u
-    double theta_ = 0, last_ = 0;        // theta; theta^2 of the last visit
-    double dual_ = -infinity, low_ = 0;  // D at the last check, the smallest gap since the beginning,
-    int64_t began_ = 0;                  // after so many passes
+    std::vector<T> storage_;
+    T* F_;                                        // of z, of u
+    double theta_ = 0, last_weight_ = 0;          // theta; theta^2 of the last visit
+    double dual_ = -infinity, smallest_gap_ = 0;  // D at the last check, the smallest gap since the beginning,
+    int64_t first_pass_ = 0;                      // after so many passes
 };
 
 }  // namespace skm

@@ -70,8 +70,8 @@ class SampleView {
         y_ = s_.y[i];
         const double own = score(s_.scores(i) + y_ * s_.ld) + shift[y_];
         product = rivals(i, shift, score, own, 0, y_, 0) + rivals(i, shift, score, own, y_ + 1, s_.k, y_);
-        const int32_t leader = loss_.leader(i);
-        first_ = leader < 0 ? 0 : leader - (leader > y_);
+        const int32_t fixed_rival = loss_.fixed_rival(i);
+        first_ = fixed_rival < 0 ? 0 : fixed_rival - (fixed_rival > y_);
         if (first_ > 0) {
             std::swap(d[0], d[first_]);
             std::swap(alpha[0], alpha[first_]);
@@ -106,16 +106,16 @@ class SampleView {
     }
 };
 
-// Class vectors (and b) that are longer by some factors 1 + e, and the losses that this saves.  Where C is large,
-// losses that remain although the dual is solved cost more than the length that would end them.
-class Lengths {
+// What class vectors (and b) longer by some factors 1 + e save in losses.  Where C is large, small losses that remain
+// although the dual is solved cost more than the longer vectors that would end them.
+class StretchedLosses {
   public:
-    Lengths(const double* more, int32_t count) : saved(count), more_(more) {}
+    StretchedLosses(const double* more, int32_t count) : saved(count), more_(more) {}
 
     void clear() { std::fill(saved.begin(), saved.end(), 0.0); }
     template <class Loss>
     void add(const Loss& loss, int64_t i, const double* d, int32_t m, double value) {
-        if constexpr (Loss::stretches)
+        if constexpr (Loss::can_stretch)
             for (size_t j = 0; j < saved.size() && value > 0; ++j)
                 saved[j] += loss.value(i, d, m, 1 + more_[j]) - value;
     }
@@ -133,16 +133,16 @@ class Lengths {
     const double* more_;
 };
 
-struct KernelSums {
+struct GapSums {
     double gap = 0, value = 0, dual = 0, product = 0;  // P = product/2 + value, D = dual - product/2
 };
 
 // Gaps of all samples (into g), which of them are support vectors strictly inside their bounds (into free), and sums.
 template <class T, class Loss>
-KernelSums kernel_gaps(const KernelSamples<T>& samples, const Loss& loss, const double* shift, double* g, uint8_t* free,
-                       Lengths& lengths, Poll& poll) {
+GapSums kernel_gaps(const KernelSamples<T>& samples, const Loss& loss, const double* shift, double* g, uint8_t* free,
+                    StretchedLosses& lengths, InterruptPoll& poll) {
     SampleView<T, Loss> view(samples, loss);
-    KernelSums sums;
+    GapSums sums;
     for (int64_t i = 0; i < samples.n; ++i) {
         g[i] = view.load(i, shift);
         free[i] = !loss.at_vertex(i, view.alpha.data(), view.m);
@@ -151,14 +151,14 @@ KernelSums kernel_gaps(const KernelSamples<T>& samples, const Loss& loss, const 
         sums.value += view.value;
         sums.dual += view.dual;
         sums.product += view.product;
-        poll.work(8.0 * samples.k);
+        poll.count_work(8.0 * samples.k);
     }
     return sums;
 }
 
 // Turns the duals into a circulation between the classes, sum_i c_il = 0 (intercept/circulation.hpp).
 template <class T, class Loss>
-void kernel_balance(const KernelSamples<T>& samples, const Loss& loss, const double* shift, Poll& poll) {
+void kernel_circulation(const KernelSamples<T>& samples, const Loss& loss, const double* shift, InterruptPoll& poll) {
     const int32_t k = samples.k;
     std::vector<int32_t> all(k);
     std::iota(all.begin(), all.end(), 0);
@@ -167,7 +167,7 @@ void kernel_balance(const KernelSamples<T>& samples, const Loss& loss, const dou
     const auto slope = [&](int64_t i, int32_t l) {
         return l == samples.y[i] ? -infinity : 1 - score(i, samples.y[i]) + score(i, l);
     };
-    balance(k, samples.n, loss, with, slope, poll);
+    make_circulation(k, samples.n, loss, with, slope, poll);
 }
 
 // F[l, :] += sum_r coef[r, l] store[slot[r], :], by strips of columns that stay in the cache.  `careful`: T sums up a
@@ -175,8 +175,8 @@ void kernel_balance(const KernelSamples<T>& samples, const Loss& loss, const dou
 // did.
 template <class T>
 void kernel_add(T* F, int64_t n, int32_t k, const T* store, const int64_t* slot, int64_t rows, const double* coef,
-                bool careful, Poll& poll) {
-    constexpr int64_t strip = 4096, few = 128;
+                bool careful, InterruptPoll& poll) {
+    constexpr int64_t strip = 4096, rows_per_sum = 128;
     const Simd<T>& vector = simd<T>();
     std::vector<int32_t> cls;
     std::vector<double> value;
@@ -193,7 +193,7 @@ void kernel_add(T* F, int64_t n, int32_t k, const T* store, const int64_t* slot,
     for (int64_t j = 0; j < n; j += strip) {
         const int64_t width = std::min(strip, n - j);
         if (careful) std::fill(sums.begin(), sums.end(), 0.0);
-        // What F has goes to the sums, and F begins again at zero; or the sums come back.
+        // F is added to the sums and begins again at zero, or (`back`) takes their values.
         const auto exchange = [&](bool back) {
             for (int32_t l = 0; l < k; ++l) {
                 T* f = F + l * n + j;
@@ -205,10 +205,10 @@ void kernel_add(T* F, int64_t n, int32_t k, const T* store, const int64_t* slot,
             }
         };
         for (int64_t r = 0; r < rows; ++r) {
-            if (careful && r % few == 0) exchange(false);
+            if (careful && r % rows_per_sum == 0) exchange(false);
             const int32_t m = static_cast<int32_t>(first[r + 1] - first[r]);
             vector.axpys(store + slot[r] * n + j, width, F + j, n, cls.data() + first[r], m, value.data() + first[r]);
-            poll.work(2.0 * m * static_cast<double>(width));
+            poll.count_work(2.0 * m * static_cast<double>(width));
         }
         if (careful) exchange(true);
     }
@@ -217,31 +217,31 @@ void kernel_add(T* F, int64_t n, int32_t k, const T* store, const int64_t* slot,
 // out[a, c] = store[slot[a], column[c]], zero in the padding up to ld
 template <class T>
 void kernel_gather(const T* store, int64_t n, const int64_t* slot, const int64_t* column, int64_t rows, int64_t columns,
-                   T* out, int64_t ld, Poll& poll) {
+                   T* out, int64_t ld, InterruptPoll& poll) {
     for (int64_t a = 0; a < rows; ++a) {
         const T* row = store + slot[a] * n;
         T* to = out + a * ld;
         for (int64_t c = 0; c < columns; ++c) to[c] = row[column[c]];
         std::fill(to + columns, to + ld, T{0});
-        poll.work(4.0 * static_cast<double>(ld));
+        poll.count_work(4.0 * static_cast<double>(ld));
     }
 }
 
 // out[a, column[c]] = values[a, c]; out has n columns
 template <class T>
 void kernel_scatter(const T* values, const int64_t* column, int64_t rows, int64_t columns, T* out, int64_t n,
-                    Poll& poll) {
+                    InterruptPoll& poll) {
     for (int64_t a = 0; a < rows; ++a, values += columns, out += n) {
         for (int64_t c = 0; c < columns; ++c) out[column[c]] = values[c];
-        poll.work(4.0 * static_cast<double>(columns));
+        poll.count_work(4.0 * static_cast<double>(columns));
     }
 }
 
-// out[a, kept[c]] = store[slot[c], sample[a]]: what kept rows of a symmetric matrix of n columns tell of others, by
-// strips of kept rows of which a line each stays in the cache.
+// out[a, kept[c]] = store[slot[c], sample[a]]: entries of other rows of a symmetric matrix of n columns, read from rows
+// that are kept; by strips of kept rows, of which a cache line each stays in the cache.
 template <class T>
 void kernel_mirror(const T* store, int64_t n, const int64_t* slot, const int64_t* kept, int64_t columns,
-                   const int64_t* sample, int64_t rows, T* out, Poll& poll) {
+                   const int64_t* sample, int64_t rows, T* out, InterruptPoll& poll) {
     constexpr int64_t strip = 16;
     for (int64_t first = 0; first < columns; first += strip) {
         const int64_t last = std::min(columns, first + strip);
@@ -249,7 +249,7 @@ void kernel_mirror(const T* store, int64_t n, const int64_t* slot, const int64_t
             T* to = out + a * n;
             const T* from = store + sample[a];
             for (int64_t c = first; c < last; ++c) to[kept[c]] = from[slot[c] * n];
-            poll.work(4.0 * strip);
+            poll.count_work(4.0 * strip);
         }
     }
 }
@@ -257,7 +257,7 @@ void kernel_mirror(const T* store, int64_t n, const int64_t* slot, const int64_t
 // Rows `row` of X in the number type T after the centre was taken away in float64, and their squared norms.
 template <class S, class T>
 void kernel_centre(const S* X, int64_t d, const int64_t* row, int64_t rows, const double* centre, T* out, T* norms,
-                   Poll& poll) {
+                   InterruptPoll& poll) {
     const int32_t self = 0;
     for (int64_t a = 0; a < rows; ++a, out += d) {
         const S* x = X + row[a] * d;
@@ -265,7 +265,7 @@ void kernel_centre(const S* X, int64_t d, const int64_t* row, int64_t rows, cons
         double norm = 0;
         simd<T>().dots(out, d, out, d, &self, 1, &norm);
         norms[a] = static_cast<T>(norm);
-        poll.work(3.0 * static_cast<double>(d));
+        poll.count_work(3.0 * static_cast<double>(d));
     }
 }
 

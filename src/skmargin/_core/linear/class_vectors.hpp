@@ -27,21 +27,22 @@
 
 namespace skm {
 
-// Facts about the rows that every gear needs.
+// What block ascent needs to know about the rows: curvatures, and how they are centred.
 template <class Rows>
-struct Geometry {
-    explicit Geometry(const Rows& rows) : rows(rows), curvature(rows.n) {
+struct RowGeometry {
+    explicit RowGeometry(const Rows& rows) : rows(rows), curvature(rows.n) {
         for (int64_t i = 0; i < rows.n; ++i) curvature[i] = rows.squared_norm(i);
     }
 
-    // With an intercept: centre at `mean`.  The larger t the shorter the steps of the blocks, since it is added to the
-    // inner products of all pairs of rows; the smaller t the shorter those of b.  Where the duals, `room` in all, are
-    // too small to move b by a margin with what hardly changes the blocks, it is larger: so that they can, and ten
-    // times so where that is little beside the square of a row (the weighted blocks are solved less well: not for
-    // them).  It is half as large again for duals that have `settled` near the optimum, where b is what is left to be
-    // found.
-    void centre(const double* mean, double room = std::numeric_limits<double>::infinity(), bool settled = false) {
-        free_ = true;
+    // With an intercept: centre the features at `mean` and choose the proximal weight t.  A large t makes the steps of
+    // the blocks short, since it is added to the inner products of all pairs of rows; a small t makes those of b short.
+    // The choice: small beside the inner products; larger where the duals, `total_cap` in all, could not move b by a
+    // margin with that, ten times larger where even this is small beside the square of a row (not for weighted
+    // classes, whose blocks are solved less well); half as large again for duals that are `near_optimum`, where mainly
+    // b is left to be found.
+    void centre(const double* mean, double total_cap = std::numeric_limits<double>::infinity(),
+                bool near_optimum = false) {
+        has_intercept_ = true;
         direction.assign(mean, mean + rows.d);
         shift.resize(rows.n);
         double average = 0;
@@ -54,16 +55,17 @@ struct Geometry {
         // The blocks see the curvatures times the weights of the classes (block_norm/class_vectors.hpp): k^(2/q - 1)
         // where all norms are equal, nearer to 1 for the classes that matter most where they are not.
         const double weight = std::pow(static_cast<double>(rows.k), 0.75 * (2 / q - 1));
-        const double typical = overlap(average, [&](int64_t i, int64_t j) { return mean2 - shift[i] - shift[j]; });
-        t = std::max((settled ? 1.5 : 1.0) * typical * weight, 1 / room);
-        if (q == 2) t = std::max(t, std::min(10 / room, 0.1 * average));
-        // Rows that cannot move a score by a margin leave only the intercepts: steps long enough that one sample can.
-        if (average * room < 1e-4) t = static_cast<double>(rows.n) / room;
+        const double typical =
+            small_beside_products(average, [&](int64_t i, int64_t j) { return mean2 - shift[i] - shift[j]; });
+        t = std::max((near_optimum ? 1.5 : 1.0) * typical * weight, 1 / total_cap);
+        if (q == 2) t = std::max(t, std::min(10 / total_cap, 0.1 * average));
+        // Rows that cannot move a score by a margin: only the intercepts matter, so let one sample move b by a margin.
+        if (average * total_cap < 1e-4) t = static_cast<double>(rows.n) / total_cap;
         if (!(t > 0)) t = 1;
         for (double& a : curvature) a += t;
     }
 
-    // Without: set the direction of the mean apart where it holds most of the rows; t likewise.
+    // Without an intercept: treat the direction of the mean apart where it holds most of the rows' squares.
     void deflate(const double* mean) {
         double length = 0, along = 0, across = 0;
         for (int64_t j = 0; j < rows.d; ++j) length += mean[j] * mean[j];
@@ -84,8 +86,10 @@ struct Geometry {
             return;
         }
         const double n = static_cast<double>(rows.n);
-        t = std::min(0.3, overlap(across / n, [&](int64_t i, int64_t j) { return -shift[i] * shift[j]; }) * n / along);
-        reach = std::sqrt(along / static_cast<double>(rows.n));
+        t = std::min(
+            0.3,
+            small_beside_products(across / n, [&](int64_t i, int64_t j) { return -shift[i] * shift[j]; }) * n / along);
+        score_per_unit = std::sqrt(along / static_cast<double>(rows.n));
         for (int64_t i = 0; i < rows.n; ++i)
             curvature[i] = std::max(t * curvature[i], curvature[i] - (1 - t) * shift[i] * shift[i]);
     }
@@ -95,17 +99,17 @@ struct Geometry {
     std::vector<double> shift;      // x_i'mean or z_i; empty without multipliers
     std::vector<double> direction;  // mean or e
     double mean2 = 0, t = 0;
-    double reach = 1;  // by how much a multiplier moves a score
-    double q = 2;      // of the norm ||V||_{2,q} in the dual
+    double score_per_unit = 1;  // by how much a unit of a multiplier moves a typical score
+    double q = 2;               // of the norm ||V||_{2,q} in the dual
     bool shifted() const { return !shift.empty(); }
-    bool intercept() const { return free_; }
+    bool intercept() const { return has_intercept_; }
 
   private:
-    // What hardly matters beside the inner products x_i'x_j + shifted(i, j): a fifth of their typical size, and not
-    // less than what n orthogonal rows of mean square `square` come to.  Kernel rows are dear: half of the square is
-    // typical.
+    // A number small beside the inner products x_i'x_j + shifted(i, j): a fifth of their typical size, at least what n
+    // orthogonal rows of mean square `square` would give.  Inner products of kernel rows are not sampled, they cost too
+    // much: half of the square is taken as typical.
     template <class Shifted>
-    double overlap(double square, Shifted shifted) const {
+    double small_beside_products(double square, Shifted shifted) const {
         const uint32_t n = static_cast<uint32_t>(rows.n), pairs = std::min(n, 500u);
         double typical = 0.5 * square;
         if constexpr (requires { rows.product(0, 0); }) {
@@ -120,15 +124,15 @@ struct Geometry {
     }
 
     static constexpr double rounding = 1e-14;  // of a square beside the length of its row
-    bool free_ = false;
+    bool has_intercept_ = false;
 };
 
 template <class Rows>
-class LinearModel {
+class ClassVectors {
   public:
     using T = typename Rows::T;
     static constexpr bool weighted = false;
-    explicit LinearModel(const Geometry<Rows>& geometry)
+    explicit ClassVectors(const RowGeometry<Rows>& geometry)
         : geo_(geometry), V_(geometry.rows.weights_size()), base_(geometry.rows.k), tilt_(geometry.rows.k),
           tot_(geometry.rows.k) {}
 
@@ -163,7 +167,7 @@ class LinearModel {
         for (std::vector<double>* v : {&base_, &tilt_, &tot_}) std::fill(v->begin(), v->end(), 0.0);
     }
     // this += s * other
-    void add_scaled(const LinearModel& other, double s) {
+    void add_scaled(const ClassVectors& other, double s) {
         T* v = V_.data();
         const T* o = other.V_.data();
         const T scale = static_cast<T>(s);
@@ -175,7 +179,7 @@ class LinearModel {
         }
     }
     // Start from the multipliers b; without an intercept from those that fit the duals.
-    void shift_base(double* b) {
+    void add_multipliers(double* b) {
         for (int32_t l = 0; l < geo_.rows.k; ++l) {
             if (geo_.intercept()) {
                 base_[l] += b[l];
@@ -226,7 +230,7 @@ class LinearModel {
     }
 
   private:
-    const Geometry<Rows>& geo_;
+    const RowGeometry<Rows>& geo_;
     Buffer<T> V_;
     std::vector<double> base_, tilt_, tot_, residual_;
 };

@@ -1,6 +1,7 @@
 // The dual numbers of all samples, as short lists: nearly all of the n x k numbers of a many-class problem are zero.
 //
-// Row i holds rivals in two parts: [0, active) may move now, [active, size) keep a non-zero number but are shrunk.
+// Row i holds rivals in two parts: [0, active) may move now, [active, size) have a non-zero dual but are shrunk (not
+// visited until the next full check).
 // A rival in neither part is zero.  Memory comes from an arena with free lists, since rows grow and shrink all the
 // time.
 #pragma once
@@ -12,7 +13,7 @@
 
 namespace skm {
 
-class Duals {
+class DualLists {
   public:
     struct Row {
         double* alpha = nullptr;
@@ -20,7 +21,7 @@ class Duals {
         int32_t size = 0, active = 0, capacity = 0;
     };
 
-    Duals(int64_t n) : rows_(n) {}
+    DualLists(int64_t n) : rows_(n) {}
 
     Row& operator[](int64_t i) { return rows_[i]; }
     const Row& operator[](int64_t i) const { return rows_[i]; }
@@ -29,10 +30,10 @@ class Duals {
     // Replace row i.  The memory fits the new size, so that a row that became short is short in memory too.
     void assign(int64_t i, const int32_t* cls, const double* alpha, int32_t size, int32_t active) {
         Row& r = rows_[i];
-        const int32_t fit = rounded(size);
-        if (fit != r.capacity) {
+        const int32_t capacity = rounded(size);
+        if (capacity != r.capacity) {
             release(r);
-            acquire(r, fit);
+            acquire(r, capacity);
         }
         if (size > 0) {
             std::memcpy(r.alpha, alpha, sizeof(double) * size);
@@ -43,7 +44,8 @@ class Duals {
     }
 
   private:
-    static constexpr int64_t least = 1 << 12, most = 1 << 18;  // bytes of a chunk: small problems touch little memory
+    static constexpr int64_t min_chunk = 1 << 12,
+                             max_chunk = 1 << 18;  // bytes of a chunk: small problems touch little memory
 
     static int32_t rounded(int32_t size) {  // 0, 2, 4, 6, 8, 12, 16, 24, 32, ...
         if (size == 0) return 0;
@@ -75,7 +77,7 @@ class Duals {
             free_[s].pop_back();
         } else {
             if (left_ < bytes) {
-                chunk_ = std::min(most, 2 * chunk_);
+                chunk_ = std::min(max_chunk, 2 * chunk_);
                 left_ = std::max(chunk_, bytes);
                 chunks_.push_back(std::make_unique_for_overwrite<double[]>(static_cast<size_t>(left_ / 8 + 1)));
                 top_ = reinterpret_cast<char*>(chunks_.back().get());
@@ -93,7 +95,7 @@ class Duals {
     std::vector<std::vector<char*>> free_;
     std::vector<std::unique_ptr<double[]>> chunks_;
     char* top_ = nullptr;
-    int64_t left_ = 0, chunk_ = least;
+    int64_t left_ = 0, chunk_ = min_chunk;
 };
 
 }  // namespace skm

@@ -1,10 +1,10 @@
 // Conjugate gradients on the face of the dual that the block passes have found.
 //
-// Near the solution the set of coordinates strictly inside their bounds hardly changes, and block ascent crawls along
-// this face.  Here the dual is maximised over the face alone: the variables are the steps x_i of the coefficients c_i
-// on S_i = {rivals with 0 < alpha_l < limit} plus the own class where sum alpha is free, with sum x_i = 0.  A few CG
-// steps (preconditioner 1/A_i, one step costs one pass) give x; alpha + s x is projected back on the constraints and an
-// exact line search makes sure that the dual rises.  The number of steps and of passes in between adapts to the
+// Near the solution the set of coordinates strictly inside their bounds hardly changes, and block ascent is slow
+// along this face.  Here the dual is maximised over the face alone: the variables are the steps x_i of the coefficients
+// c_i on S_i = {rivals with 0 < alpha_l < limit} plus the own class where sum alpha is free, with sum x_i = 0.  A few
+// CG steps (preconditioner 1/A_i, one step costs one pass) give x; alpha + s x is projected back on the constraints and
+// an exact line search makes sure that the dual rises.  The number of steps and of passes in between adapts to the
 // success.  Threads share the samples (base/thread_team.hpp).
 #pragma once
 #include <algorithm>
@@ -43,13 +43,13 @@ class FaceControl {
         Steps& steps = static_cast<Steps&>(*this);
         steps.collect();
         if (steps.empty()) return 0;
-        const double promise = steps.conjugate_gradients();
-        if (!(promise > 0)) return 0;
+        const double predicted = steps.conjugate_gradients();
+        if (!(predicted > 0)) return 0;
         for (double t = 1; t > 0.02; t *= 0.4) {
             const double gain = steps.try_step(t);
-            if (gain > (t == 1 ? 0 : 0.1 * promise * t)) {
+            if (gain > (t == 1 ? 0 : 0.1 * predicted * t)) {
                 steps.accept();
-                return gain / promise;
+                return gain / predicted;
             }
         }
         return 0;
@@ -82,8 +82,8 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
         std::vector<double> f(a_.k + 1);
         std::vector<int32_t> cls(a_.k + 1);
         for (const int64_t i : a_.active()) {
-            const Duals::Row& r = a_.duals[i];
-            if (r.active <= 0 || a_.negligible(i)) continue;
+            const DualLists::Row& r = a_.duals[i];
+            if (r.active <= 0 || a_.has_raised_curvature(i)) continue;
             double S = 0;
             int32_t free = 0;
             for (int32_t j = 0; j < r.size; ++j) S += r.alpha[j];
@@ -114,14 +114,15 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
         entry_.push_back(entry);
         residual_.push_back(gradient);
     }
-    bool inside(int64_t i, double alpha) const { return alpha > 0 && alpha < a_.loss.limit(i); }
+    bool inside(int64_t i, double alpha) const { return alpha > 0 && alpha < a_.loss.dual_limit(i); }
 
     // Parts of the samples, each with a V of its own: as many as are worth it.
     void divide() {
         flops_ = 0;
         for (size_t s = 0; s < sample_.size(); ++s) flops_ += a_.geo.rows.cost(sample_[s]) * size(s);
-        const double enough = std::max(Team::least, 16.0 * static_cast<double>(a_.geo.rows.weights_size()));
-        parts_ = static_cast<int>(std::clamp(2 * flops_ / enough, 1.0, 1.0 * most_parts));
+        const double enough =
+            std::max(ThreadTeam::min_part_flops, 16.0 * static_cast<double>(a_.geo.rows.weights_size()));
+        parts_ = static_cast<int>(std::clamp(2 * flops_ / enough, 1.0, 1.0 * max_parts));
         while (V_.size() < static_cast<size_t>(parts_)) V_.emplace_back(a_.geo);
     }
     int32_t size(size_t s) const { return static_cast<int32_t>(start_[s + 1] - start_[s]); }
@@ -129,9 +130,9 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
     // The sum of term(s, part) over the samples.
     template <class Term>
     double sum(const Term& term) {
-        std::array<double, most_parts> sums{};
+        std::array<double, max_parts> sums{};
         const size_t all = sample_.size();
-        a_.team.each(parts_, [&](int part) {
+        a_.team.for_each_part(parts_, [&](int part) {
             double sum = 0;
             for (size_t s = all * part / parts_; s < all * (part + 1) / parts_; ++s) sum += term(s, part);
             sums[part] = sum;
@@ -144,11 +145,11 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
         for (int part = 0; part < parts_; ++part) V_[part].clear();
         const double total = sum([&](size_t s, int part) { return term(s, V_[part]); });
         for (int part = 1; part < parts_; ++part) V_[0].add_scaled(V_[part], 1);
-        a_.spent(flops_);
+        a_.count_work(flops_);
         return total;
     }
-    // A class vector of each of so many classes was added to or read for sample s.
-    void worked(size_t s, int32_t m) { a_.team.work(2 * a_.geo.rows.cost(sample_[s]) * m); }
+    // Class vectors of m classes were added to or read for sample s.
+    void count_work(size_t s, int32_t m) { a_.team.count_work(2 * a_.geo.rows.cost(sample_[s]) * m); }
 
     double conjugate_gradients() {
         x_.assign(cls_.size(), 0.0);
@@ -157,23 +158,23 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
         double beta = 0, gained = 0, best = 0;
         double rz = sum([&](size_t s, int) { return squared_residual(s); });
         for (int step = 0; step < steps_ && rz > 0; ++step) {
-            gather([&](size_t s, LinearModel<Rows>& V) {
+            gather([&](size_t s, ClassVectors<Rows>& V) {
                 const double curvature = a_.geo.curvature[sample_[s]];
                 for (size_t e = start_[s]; e < start_[s + 1]; ++e) p_[e] = residual_[e] / curvature + beta * p_[e];
                 V.add(sample_[s], &cls_[start_[s]], size(s), &p_[start_[s]]);
-                worked(s, size(s));
+                count_work(s, size(s));
                 return 0.0;
             });
             const double pq = sum([&](size_t s, int) {
                 const int32_t m = size(s);
                 double *q = &q_[start_[s]], mean = 0, product = 0;
                 V_[0].scores(sample_[s], &cls_[start_[s]], m, q);
-                worked(s, m);
+                count_work(s, m);
                 for (int32_t j = 0; j < m; ++j) mean += q[j] / m;
                 for (int32_t j = 0; j < m; ++j) product += (q[j] -= mean) * p_[start_[s] + j];
                 return product;
             });
-            a_.spent(flops_);
+            a_.count_work(flops_);
             if (!(pq > 0)) break;
             const double length = rz / pq, gain = 0.5 * length * rz;
             gained += gain;
@@ -200,11 +201,11 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
     // Project alpha + t x, then search along the projected step; returns the gain of the dual.
     double try_step(double t) {
         target_.resize(slope_.size());
-        const double rise = gather([&](size_t s, LinearModel<Rows>& V) {
+        const double rise = gather([&](size_t s, ClassVectors<Rows>& V) {
             thread_local std::vector<double> d, change;
             thread_local std::vector<int32_t> cls;
             const int64_t i = sample_[s];
-            const Duals::Row& r = a_.duals[i];
+            const DualLists::Row& r = a_.duals[i];
             // `block` with curvature 1 and d = 1 + t (x_l - x_y) is the projection on the constraints of the hinge
             // family.
             d.assign(r.active, 0.0);
@@ -228,7 +229,7 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
             cls[m] = a_.y[i];
             change[m++] = sum;
             V.add(i, cls.data(), m, change.data());
-            worked(s, m);
+            count_work(s, m);
             return mine;
         });
         const double bend = V_[0].squared_norm();
@@ -238,7 +239,7 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
 
     void accept() {
         for (size_t s = 0; s < sample_.size(); ++s) {
-            Duals::Row& r = a_.duals[sample_[s]];
+            DualLists::Row& r = a_.duals[sample_[s]];
             const double* target = &target_[slope_start_[s]];
             for (int32_t j = 0; j < r.active; ++j)
                 r.alpha[j] = length_ == 1 ? target[j] : r.alpha[j] + length_ * (target[j] - r.alpha[j]);
@@ -247,8 +248,9 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
     }
 
     static constexpr int32_t own_class = -1;
-    static constexpr int most_parts = 8;
-    std::deque<LinearModel<Rows>> V_;  // of a step, one for each part; as large as W, so only where there is one
+    static constexpr int max_parts = 8;
+    std::deque<ClassVectors<Rows>>
+        V_;  // of a step, one for each part of the samples; made where a step is tried: each is as large as W
     int parts_ = 1;
     double flops_ = 0;  // multiply-adds of a product with all samples
     std::vector<int64_t> sample_;

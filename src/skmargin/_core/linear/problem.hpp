@@ -12,12 +12,12 @@
 
 namespace skm {
 
-struct Task {
+struct Problem {
     Vector<int32_t> y;
     Vector<double> cap;
     int32_t k;
     std::string loss;
-    int32_t K;
+    int32_t top_k;
     std::optional<Vector<double>> mean;  // of the features
     Vector<double> b;
     Vector<int64_t> start;
@@ -27,36 +27,36 @@ struct Task {
     bool face;
     uint64_t seed;
     int32_t threads;
-    bool intercept = true;  // a free one, with features centred at `mean`; else only its direction is set apart
-    bool settled = false;   // the duals are nearly optimal already
+    bool intercept = true;      // a free one, with features centred at `mean`; else only its direction is set apart
+    bool near_optimum = false;  // the duals are nearly optimal already
 };
 
 template <class Rows, class Loss>
-nb::dict solve(const Rows& rows, const Loss& loss, const Task& task) {
+nb::dict solve(const Rows& rows, const Loss& loss, const Problem& problem) {
     const int64_t n = rows.n, d = rows.d;
     const int32_t k = rows.k;
-    std::vector<double> W(static_cast<size_t>(k * d)), b(task.b.data(), task.b.data() + k), multipliers;
-    Duals duals(n);
+    std::vector<double> W(static_cast<size_t>(k * d)), b(problem.b.data(), problem.b.data() + k), multipliers;
+    DualLists duals(n);
     Outcome out;
     {
         nb::gil_scoped_release unlocked;
-        Poll poll(ask_python);
-        Team team(poll, task.threads);
-        Geometry<Rows> geo(rows);
-        double room = 0;
-        for (int64_t i = 0; i < n; ++i) room += loss.room(i);
-        if (task.mean && task.intercept) geo.centre(task.mean->data(), room, task.settled);
-        else if (task.mean) geo.deflate(task.mean->data());
-        read_duals(duals, task.start, task.cls, task.alpha);
-        BlockAscent<Rows, Loss> ascent(geo, loss, task.y.data(), duals, b.data(), team, task.seed);
+        InterruptPoll poll(poll_python);
+        ThreadTeam team(poll, problem.threads);
+        RowGeometry<Rows> geo(rows);
+        double total_cap = 0;
+        for (int64_t i = 0; i < n; ++i) total_cap += loss.dual_scale(i);
+        if (problem.mean && problem.intercept) geo.centre(problem.mean->data(), total_cap, problem.near_optimum);
+        else if (problem.mean) geo.deflate(problem.mean->data());
+        read_duals(duals, problem.start, problem.cls, problem.alpha);
+        BlockAscent<Rows, Loss> ascent(geo, loss, problem.y.data(), duals, b.data(), team, problem.seed);
         const auto nothing = [] {};
         if constexpr (Loss::has_faces) {
             FaceSteps<Rows, Loss> face(ascent);
-            if (task.face) ascent.let_screen();
-            else ascent.let_rest();
-            out = task.face ? ascent.run(task.limits, face) : ascent.run(task.limits, nothing);
+            if (problem.face) ascent.enable_screening();
+            else ascent.enable_skipping();
+            out = problem.face ? ascent.run(problem.limits, face) : ascent.run(problem.limits, nothing);
         } else {
-            out = ascent.run(task.limits, nothing);
+            out = ascent.run(problem.limits, nothing);
         }
         multipliers = b;
         ascent.model.publish(W.data(), b.data());
@@ -76,7 +76,7 @@ nb::dict solve(const Rows& rows, const Loss& loss, const Task& task) {
     return result;
 }
 
-inline void check_lengths(const Task& t, size_t n, size_t d) {
+inline void check_lengths(const Problem& t, size_t n, size_t d) {
     const size_t k = static_cast<size_t>(t.k);
     if (t.y.size() != n || t.cap.size() != n || t.b.size() != k || t.start.size() != n + 1 ||
         t.cls.size() != t.alpha.size() || (t.mean && t.mean->size() != d))

@@ -1,8 +1,8 @@
-// Samples that a pass leaves out.
+// Which samples a pass skips.
 //
-// Near the end the gap is the sum of a few large shares and many small ones, and a visit cannot gain more than the
-// share of its sample.  A sample whose share is below the mean rests for the next pass, one far below for several; a
-// full check wakes all of them.  The share of a resting sample counts as it was: it steers the run, and the
+// Near the end the gap of a pass is the sum of a few large gaps of samples and many small ones, and a visit cannot gain
+// more than the gap of its sample.  A sample below the mean gap is skipped for one pass, one far below for several; a
+// full check resets all of them.  The gap of a skipped sample counts as it was last seen: this only steers the run, the
 // certificate is that of a full check.
 #pragma once
 #include <cstdint>
@@ -10,34 +10,34 @@
 
 namespace skm {
 
-class Rests {
+class SkipSchedule {
   public:
-    // Before that no sample rests.
-    void allow(int64_t n) {
-        left_.assign(n, 0);
-        share_.assign(n, 0.0);
+    // Until this is called no sample is skipped.
+    void enable(int64_t n) {
+        passes_left_.assign(n, 0);
+        gap_.assign(n, 0.0);
     }
 
-    // Whether sample i still rests; then its share is added to `gap`.
-    bool resting(int64_t i, double& gap) {
-        if (left_.empty() || left_[i] == 0) return false;
-        --left_[i];
-        gap += share_[i];
+    // Whether to skip sample i; then its gap, as last seen, is added to `gap`.
+    bool skips(int64_t i, double& gap) {
+        if (passes_left_.empty() || passes_left_[i] == 0) return false;
+        --passes_left_[i];
+        gap += gap_[i];
         return true;
     }
-    void visited(int64_t i, double share) {
-        if (left_.empty()) return;
-        share_[i] = share;
-        if (share < mean_) left_[i] = share < 0.1 * mean_ ? longest : 1;
+    void record(int64_t i, double sample_gap) {
+        if (passes_left_.empty()) return;
+        gap_[i] = sample_gap;
+        if (sample_gap < mean_gap_) passes_left_[i] = sample_gap < 0.1 * mean_gap_ ? longest_skip : 1;
     }
-    void pass_ended(double gap, size_t samples) { mean_ = samples > 0 ? gap / static_cast<double>(samples) : 0.0; }
-    void wake() { left_.assign(left_.size(), 0); }
+    void end_pass(double gap, size_t samples) { mean_gap_ = samples > 0 ? gap / static_cast<double>(samples) : 0.0; }
+    void reset() { passes_left_.assign(passes_left_.size(), 0); }
 
   private:
-    static constexpr uint8_t longest = 6;
-    std::vector<uint8_t> left_;  // passes
-    std::vector<double> share_;
-    double mean_ = 0;
+    static constexpr uint8_t longest_skip = 6;
+    std::vector<uint8_t> passes_left_;  // for which a sample is still skipped
+    std::vector<double> gap_;
+    double mean_gap_ = 0;
 };
 
 }  // namespace skm

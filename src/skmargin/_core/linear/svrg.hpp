@@ -25,7 +25,7 @@ class StochasticEpoch {
   public:
     using T = typename Rows::T;
 
-    StochasticEpoch(const Rows& rows, const int32_t* y, const double* cap, bool intercept, Poll& poll)
+    StochasticEpoch(const Rows& rows, const int32_t* y, const double* cap, bool intercept, InterruptPoll& poll)
         : rows_(rows), y_(y), cap_(cap), intercept_(intercept), poll_(poll), n_(rows.n), k_(rows.k),
           U_(rows.weights_size()), G_(rows.weights_size()), f_(k_), coef_(k_), all_(k_), b_(k_), slope_(k_) {
         for (int32_t l = 0; l < k_; ++l) all_[l] = l;
@@ -66,7 +66,7 @@ class StochasticEpoch {
                     g[m++] = -weight * coef_[l] / scale;
                 }
             if (m > 0) rows_.add(U_.data(), i, moved_.data(), m, g.data());
-            poll_.work(2 * rows_.cost(i) * (k_ + m));
+            poll_.count_work(2 * rows_.cost(i) * (k_ + m));
         }
         fold(scale, along);
         write(W);
@@ -83,7 +83,7 @@ class StochasticEpoch {
         for (int32_t l = 0; l < k_; ++l) total += 0.5 * b[l] * b[l];
         for (int64_t i = 0; i < n_; ++i) {
             rows_.scores_all(U_.data(), i, f_.data());
-            poll_.work(2 * rows_.cost(i) * k_);
+            poll_.count_work(2 * rows_.cost(i) * k_);
             sum = 0;
             const double own = f_[y_[i]] + b[y_[i]];
             for (int32_t l = 0; l < k_; ++l)
@@ -121,11 +121,11 @@ class StochasticEpoch {
                 slope_[l] += g[l];
             }
             rows_.add(G_.data(), i, all_.data(), k_, g.data());
-            poll_.work(4 * rows_.cost(i) * k_);
+            poll_.count_work(4 * rows_.cost(i) * k_);
         }
         for (int64_t i = 0; i < n_; ++i) {
             rows_.scores_all(G_.data(), i, &along_scores_[i * k_]);
-            poll_.work(2 * rows_.cost(i) * k_);
+            poll_.count_work(2 * rows_.cost(i) * k_);
         }
     }
 
@@ -150,7 +150,7 @@ class StochasticEpoch {
     const int32_t* y_;
     const double* cap_;
     const bool intercept_;
-    Poll& poll_;
+    InterruptPoll& poll_;
     const int64_t n_;
     const int32_t k_;
     Buffer<T> U_, G_;

@@ -6,8 +6,8 @@
 //     dual = (1 - theta) S - kappa/2 S^2 - (1 + theta) beta - kappa/(2 mu) beta^2.
 // zeta_{r_i} and beta are never both positive, so one signed number alpha_{r_i} = zeta_{r_i} - beta holds both and the
 // coefficients of the sample are those of any other loss (losses/hinge.hpp).  The rival r_i stands first in every list,
-// or at its place among the rivals in increasing order (`ordered`). mu = 0: squared hinge of Crammer and Singer with
-// margin 1 - theta; there is no fixed rival then.
+// or, given `labels_if_ordered`, at its place among the rivals in increasing order. mu = 0: squared hinge of Crammer
+// and Singer with margin 1 - theta; there is no fixed rival then.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ namespace skm {
 
 // The root nu of  sum_j (v_j - nu)_+ = q (nu - p), then out_j = (v_j - nu)_+; returns their sum.  Newton steps from the
 // left on a convex falling function: they never pass the root and end when the set {v_j > nu} repeats.
-inline double soft_threshold(const double* v, int32_t m, double p, double q, double* out) {
+inline double shifted_soft_threshold(const double* v, int32_t m, double p, double q, double* out) {
     double nu = p;
     for (int32_t before = -1;;) {
         double sum = q * p;
@@ -37,29 +37,32 @@ inline double soft_threshold(const double* v, int32_t m, double p, double q, dou
     return S;
 }
 
-class BandLoss {
+class OdmLoss {
   public:
     struct Bounds {
         double lo;
     };
 
-    // `rival` (n) is read only if mu > 0; `ordered`: the labels, if rivals come in increasing order.
-    BandLoss(const double* cap, double mu, double theta, const int32_t* rival, const int32_t* ordered = nullptr)
-        : cap_(cap), mu_(mu), theta_(theta), rival_(rival), ordered_(ordered) {}
+    // `rival` (n) is read only if mu > 0; `labels_if_ordered`: the labels, if rivals come in increasing order.
+    OdmLoss(const double* cap, double mu, double theta, const int32_t* rival,
+            const int32_t* labels_if_ordered = nullptr)
+        : cap_(cap), mu_(mu), theta_(theta), rival_(rival), labels_if_ordered_(labels_if_ordered) {}
 
-    int32_t leader(int64_t i) const { return mu_ > 0 ? rival_[i] : -1; }
-    int32_t place(int64_t i) const { return mu_ > 0 && ordered_ ? rival_[i] - (rival_[i] > ordered_[i]) : 0; }
-    double room(int64_t i) const { return 2 * cap_[i] * (1 - theta_); }
+    int32_t fixed_rival(int64_t i) const { return mu_ > 0 ? rival_[i] : -1; }
+    int32_t fixed_place(int64_t i) const {
+        return mu_ > 0 && labels_if_ordered_ ? rival_[i] - (rival_[i] > labels_if_ordered_[i]) : 0;
+    }
+    double dual_scale(int64_t i) const { return 2 * cap_[i] * (1 - theta_); }
 
     double value(int64_t i, const double* d, int32_t m) const {
         double low = 0;
         for (int32_t j = 0; j < m; ++j) low = std::max(low, 1 - theta_ - d[j]);
-        const double high = mu_ > 0 && m > 0 ? std::max(0.0, d[place(i)] - 1 - theta_) : 0.0;
+        const double high = mu_ > 0 && m > 0 ? std::max(0.0, d[fixed_place(i)] - 1 - theta_) : 0.0;
         return cap_[i] * (low * low + mu_ * high * high);
     }
 
     double dual(int64_t i, const double* alpha, int32_t m) const {
-        const double S = zeta_sum(alpha, m), beta = m > 0 ? std::max(0.0, -alpha[place(i)]) : 0.0;
+        const double S = zeta_sum(alpha, m), beta = m > 0 ? std::max(0.0, -alpha[fixed_place(i)]) : 0.0;
         const double lower = (1 - theta_) * S - S * S / (4 * cap_[i]);
         return beta > 0 ? lower - (1 + theta_) * beta - beta * beta / (4 * cap_[i] * mu_) : lower;
     }
@@ -80,14 +83,14 @@ class BandLoss {
             v = work.data();
         }
         for (int32_t j = 0; j < m; ++j) v[j] = (1 - theta_ - d[j]) * inverse + alpha[j] + sum;
-        const double S = soft_threshold(v, m, 0.0, A / (A + kappa), out);
+        const double S = shifted_soft_threshold(v, m, 0.0, A / (A + kappa), out);
         if (!(mu_ > 0) || m == 0) return;
-        const int32_t r = place(i);
+        const int32_t r = fixed_place(i);
         const double F = 1 + theta_ - d[r] + A * (alpha[r] + sum);
         if (A * S <= F) return;
         const double E = 2 * A + kappa / mu_;
         v[r] = -infinity;
-        const double T = soft_threshold(v, m, F / E, A / (A + kappa - A * A / E), out);
+        const double T = shifted_soft_threshold(v, m, F / E, A / (A + kappa - A * A / E), out);
         out[r] = -std::max(0.0, (A * T - F) / E);
     }
 
@@ -99,17 +102,17 @@ class BandLoss {
         return {std::max(0.0, low)};
     }
     bool idle(const Bounds& b, int64_t i, int32_t cls, double d, double alpha, double slack) const {
-        return alpha == 0 && 1 - theta_ - d < b.lo - slack && cls != leader(i);
+        return alpha == 0 && 1 - theta_ - d < b.lo - slack && cls != fixed_rival(i);
     }
 
-    // Inside the band nothing happens.
-    bool stuck(int64_t, const double* d, const double* alpha, int32_t m) const {
+    // A single rival inside the zone without loss, at zero.
+    bool cannot_move(int64_t, const double* d, const double* alpha, int32_t m) const {
         if (mu_ > 0 && m == 1) return alpha[0] == 0 && std::abs(d[0] - 1) <= theta_;
         return m == 0;
     }
 
-    // There are no bounds: all that keeps its sign.
-    static bool play(int64_t, const double* alpha, int32_t m, const uint8_t*, double* down, double* up) {
+    // The duals have no upper bounds: each may move as far as it keeps its sign.
+    static bool movable_range(int64_t, const double* alpha, int32_t m, const uint8_t*, double* down, double* up) {
         for (int32_t j = 0; j < m; ++j) down[j] = up[j] = std::abs(alpha[j]);
         return true;
     }
@@ -129,13 +132,13 @@ class BandLoss {
             v = work.data();
         }
         for (int32_t j = 0; j < m; ++j) v[j] = (1 - theta_ - d[j]) * inverse + alpha[j];
-        soft_threshold(v, m, 0.0, sigma / kappa, out);
+        shifted_soft_threshold(v, m, 0.0, sigma / kappa, out);
         if (!(mu_ > 0)) return;
-        const int32_t r = place(i);
+        const int32_t r = fixed_place(i);
         const double over = d[r] - 1 - theta_ - sigma * alpha[r];
         if (over > 0) out[r] = -over / (sigma + kappa / mu_);
     }
-    static double moved(const double* a, const double* alpha, int32_t m) {
+    static double squared_distance(const double* a, const double* alpha, int32_t m) {
         double squares = 0;
         for (int32_t j = 0; j < m; ++j) squares += (a[j] - alpha[j]) * (a[j] - alpha[j]);
         return squares;
@@ -154,19 +157,20 @@ class BandLoss {
                 if (a[l] > 0) emit(l, j, cross);
         }
     }
-    double leeway(int64_t i, double sigma, const double* d, const double* alpha, const double* a, int32_t m) const {
+    double stability_radius(int64_t i, double sigma, const double* d, const double* alpha, const double* a,
+                            int32_t m) const {
         double least = infinity;
         for (int32_t j = 0; j < m; ++j) {
             if (a[j] != 0) return 0;
             least = std::min(least, d[j] - (1 - theta_) - sigma * alpha[j]);
         }
-        if (mu_ > 0) least = std::min(least, 1 + theta_ - d[place(i)] + sigma * alpha[place(i)]);
+        if (mu_ > 0) least = std::min(least, 1 + theta_ - d[fixed_place(i)] + sigma * alpha[fixed_place(i)]);
         return std::max(0.0, least);
     }
 
     static constexpr bool has_faces = false, bounded = false;
-    static constexpr bool largest_only = false;
-    static constexpr bool stretches = false;  // a squared loss leaves nothing to gain there
+    static constexpr bool only_largest_hinge = false;
+    static constexpr bool can_stretch = false;  // a squared loss leaves nothing to gain there
     static constexpr double slack = 0;
 
   private:
@@ -178,7 +182,7 @@ class BandLoss {
 
     const double* cap_;
     double mu_, theta_;
-    const int32_t *rival_, *ordered_;
+    const int32_t *rival_, *labels_if_ordered_;
 };
 
 }  // namespace skm

@@ -49,13 +49,13 @@ class KernelMatrixRows {
 };
 
 template <class Rows>
-class PaperBlocks {
+class PublishedOdmAscent {
   public:
     // zeta (n x k, zero at the own class), beta (n) and what they make of W are the start and the end.
-    PaperBlocks(const Rows& rows, const int32_t* y, const double* cap, double mu, double theta, const double* frozen,
-                double* zeta, double* beta, double* W, Poll& poll)
-        : rows_(rows), k_(rows.k), y_(y), cap_(cap), mu_(mu), theta_(theta), frozen_(frozen), zeta_(zeta), beta_(beta),
-          W_(W), poll_(poll), norm_(rows.n), f_(k_), c_(k_), v_(k_), out_(k_), cls_(k_) {
+    PublishedOdmAscent(const Rows& rows, const int32_t* y, const double* cap, double mu, double theta,
+                       const double* frozen_scores, double* zeta, double* beta, double* W, InterruptPoll& poll)
+        : rows_(rows), k_(rows.k), y_(y), cap_(cap), mu_(mu), theta_(theta), frozen_scores_(frozen_scores), zeta_(zeta),
+          beta_(beta), W_(W), poll_(poll), norm_(rows.n), f_(k_), c_(k_), v_(k_), out_(k_), cls_(k_) {
         for (int64_t i = 0; i < rows_.n; ++i) norm_[i] = rows_.squared_norm(i);
     }
 
@@ -95,11 +95,11 @@ class PaperBlocks {
             const double own = f_[y_[i]];
             f_[y_[i]] = -infinity;
             const double low = std::max(0.0, 1 - theta_ - own + *std::max_element(f_.begin(), f_.end()));
-            const double high = mu_ > 0 ? std::max(0.0, own - frozen_[i] - 1 - theta_) : 0.0;
+            const double high = mu_ > 0 ? std::max(0.0, own - frozen_scores_[i] - 1 - theta_) : 0.0;
             primal += cap_[i] * (low * low + mu_ * high * high);
             dual += (1 - theta_) * S - 0.5 * kappa * S * S;
-            if (beta > 0) dual -= (1 + theta_ + frozen_[i]) * beta + 0.5 * kappa / mu_ * beta * beta;
-            poll_.work(2.0 * k_ * rows_.cost(i));
+            if (beta > 0) dual -= (1 + theta_ + frozen_scores_[i]) * beta + 0.5 * kappa / mu_ * beta * beta;
+            poll_.count_work(2.0 * k_ * rows_.cost(i));
         }
         primal += half_norm;
         gap = std::max(0.0, primal - dual + half_norm);
@@ -130,7 +130,7 @@ class PaperBlocks {
         std::fill(c_.begin(), c_.end(), 0.0);
         coefficients(i, -1);
         rows_.scores_all(W_, i, f_.data());
-        poll_.work(2.0 * k_ * rows_.cost(i));
+        poll_.count_work(2.0 * k_ * rows_.cost(i));
         if (A == 0) {  // no say in W
             zeta[y == 0] = (1 - theta_) / kappa;
             return;
@@ -139,11 +139,11 @@ class PaperBlocks {
         const double own = v_[y] - (1 - theta_), D = A + kappa;
         v_[y] = -infinity;
         beta_[i] = 0;
-        double AS = soft_threshold(v_.data(), k_, own, A / D, out_.data());
+        double AS = shifted_soft_threshold(v_.data(), k_, own, A / D, out_.data());
         if (mu_ > 0) {
-            const double E = A + kappa / mu_, F = 1 + theta_ + frozen_[i] - own;
+            const double E = A + kappa / mu_, F = 1 + theta_ + frozen_scores_[i] - own;
             if (AS > F) {
-                AS = soft_threshold(v_.data(), k_, own + A * F / E, A * E / (D * E - A * A), out_.data());
+                AS = shifted_soft_threshold(v_.data(), k_, own + A * F / E, A * E / (D * E - A * A), out_.data());
                 beta_[i] = std::max(0.0, (AS - F) / E);
             }
         }
@@ -158,7 +158,7 @@ class PaperBlocks {
         for (int32_t l = 0; l < k_; ++l)
             if (c_[l] != 0) cls_[m] = l, c_[m++] = c_[l];
         rows_.add(W_, i, cls_.data(), m, c_.data());
-        poll_.work(2.0 * m * rows_.cost(i));
+        poll_.count_work(2.0 * m * rows_.cost(i));
     }
 
     const Rows& rows_;
@@ -166,9 +166,9 @@ class PaperBlocks {
     const int32_t* y_;
     const double* cap_;
     const double mu_, theta_;
-    const double* frozen_;
+    const double* frozen_scores_;
     double *zeta_, *beta_, *W_;
-    Poll& poll_;
+    InterruptPoll& poll_;
     std::vector<double> norm_, f_, c_, v_, out_;
     std::vector<int32_t> cls_;
 };

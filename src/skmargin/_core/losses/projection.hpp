@@ -14,7 +14,7 @@ namespace skm {
 // that are positive in the end reach it: nu is the largest of the roots of the largest number, of all but the smallest,
 // and of all.  All is counted from the largest number, `top`, so that numbers far above U keep their differences.
 template <int m>
-void clip_few(const double* v, double U, double* out) {
+void project_few(const double* v, double U, double* out) {
     static_assert(m == 2 || m == 3);
     double top = v[0], lo = 0, sum = 0, held = 0;
     for (int j = 1; j < m; ++j) top = std::max(top, v[j]);
@@ -35,8 +35,8 @@ void clip_few(const double* v, double U, double* out) {
 // kept inside a bracket, end as soon as the sets {v_j <= nu}, {v_j >= nu + u} repeat; a step that leaves the bracket
 // is replaced by a random break point inside it, which gives O(m log m) in the worst case.
 // All is counted from the largest number, `top`, which v loses: numbers far above U keep their differences.
-inline void clip_to_sum(double* v, int32_t m, double u, double U, double* out) {
-    const double top = largest_of(v, m);
+inline void project_to_capped_simplex(double* v, int32_t m, double u, double U, double* out) {
+    const double top = max_of(v, m);
     if (top <= 0) {
         std::fill(out, out + m, 0.0);
         return;

@@ -17,7 +17,7 @@
 //           scaled with the caps.
 // Stop      every a is feasible, so P - D is a certificate at each outer step; with the free intercept the duals
 //           are first made a circulation (intercept/circulation.hpp).  A machine that is published by its duals
-//           (`of_duals`: kernels) has P at W = X'c instead, which every remainder of the gradient makes larger.
+//           (`publish_duals`: kernels) has P at W = X'c instead, which every remainder of the gradient makes larger.
 //
 // The intercept is the weight of one more feature, of constant value sqrt(t), t = median ||x - mean||^2: alike in size.
 // Features are centred then, which changes nothing but the conditioning.  Features that cannot move a score by a
@@ -44,27 +44,27 @@ class Newton {
   public:
     // `cap` are the numbers that `loss` reads: the ladder scales them, and they are as given when `solve` returns.
     Newton(const double* X, int64_t n, int64_t d, const int32_t* y, int32_t k, const Loss& loss, double* cap,
-           bool intercept, Poll& poll)
+           bool intercept, InterruptPoll& poll)
         : n_(n), d_(d), D_(static_cast<int>(d + intercept)), k_(k), m_(k - 1), y_(y), loss_(loss), cap_(cap),
           intercept_(intercept), poll_(poll), system_(k, D_, poll), X_(n * D_), mean_(d), penalty_(D_, 1.0), W_(k * D_),
-          V_(k * D_), centre_(k), F_(n * k), a_(n * m_), abar_(n * m_), room_(6 * k), rho_(n) {
+          V_(k * D_), centre_(k), F_(n * k), a_(n * m_), abar_(n * m_), scratch_(6 * k), rho_(n) {
         copy(X);
     }
 
     double objective = 0, gap = infinity;
     int64_t steps = 0;
 
-    // Duals of a related problem (rivals in increasing order without the own class): n x (k - 1).
+    // DualLists of a related problem (rivals in increasing order without the own class): n x (k - 1).
     std::vector<double>& duals() { return a_; }
 
     // `warm`: duals() and b hold a starting point.  Returns whether gap <= tol objective was reached, or the gap that a
-    // majoriser of `reference` needs (linear/block_ascent.hpp); if not, the point of the lowest objective is kept.
-    // `max_steps` is exceeded by at most one step for each rung of the ladder.
-    bool solve(bool warm, const double* b, double tol, int64_t max_steps, uint64_t seed, double share = 0,
-               double reference = 0, bool of_duals = false) {
-        of_duals_ = of_duals;
-        const bool done = climb(warm, b, tol, max_steps, seed, share, reference);
-        if (of_duals_) W_ = point_, a_ = feasible();
+    // majoriser of `majorizer_value` needs (linear/block_ascent.hpp); if not, the point of the lowest objective is
+    // kept. `max_steps` is exceeded by at most one step for each rung of the ladder.
+    bool solve(bool warm, const double* b, double tol, int64_t max_steps, uint64_t seed, double majorizer_share = 0,
+               double majorizer_value = 0, bool publish_duals = false) {
+        publish_duals_ = publish_duals;
+        const bool done = continuation(warm, b, tol, max_steps, seed, majorizer_share, majorizer_value);
+        if (publish_duals_) W_ = W_of_duals_, a_ = feasible();
         return done;
     }
 
@@ -81,39 +81,39 @@ class Newton {
     }
 
   private:
-    static constexpr double ladder_start = 10;  // C0 times the median curvature
+    static constexpr double first_stage_curvature = 10;  // C0 times the median curvature
 
-    bool climb(bool warm, const double* b, double tol, int64_t max_steps, uint64_t seed, double share,
-               double reference) {
+    bool continuation(bool warm, const double* b, double tol, int64_t max_steps, uint64_t seed, double majorizer_share,
+                      double majorizer_value) {
         max_steps_ = max_steps;
-        share_ = share;
-        reference_ = reference;
+        majorizer_share_ = majorizer_share;
+        majorizer_value_ = majorizer_value;
         std::vector<double> full(cap_, cap_ + n_), sorted = full;
         std::nth_element(sorted.begin(), sorted.begin() + n_ / 2, sorted.end());
-        const double C = sorted[n_ / 2], C0 = std::min(C, ladder_start / std::max(curvature_, 1e-300));
+        const double C = sorted[n_ / 2], C0 = std::min(C, first_stage_curvature / std::max(curvature_, 1e-300));
         double scale = C0 / C;
-        bool good = false;
+        bool start_is_good = false;
         if (warm) {
-            refresh();
+            recompute_V();
             set_W(b);
             certify();
-            if (gap <= goal(tol)) return true;
-            good = gap <= 0.1 * objective || !Loss::bounded;
+            if (gap <= target_gap(tol)) return true;
+            start_is_good = gap <= 0.1 * objective || !Loss::bounded;
         }
-        if (good || !Loss::bounded) scale = 1;
-        const int rungs = static_cast<int>(std::ceil(std::log10(1 / scale) - 1e-9));
-        const double ratio = rungs > 0 ? std::pow(1 / scale, 1.0 / rungs) : 1;
+        if (start_is_good || !Loss::bounded) scale = 1;
+        const int n_stages = static_cast<int>(std::ceil(std::log10(1 / scale) - 1e-9));
+        const double ratio = n_stages > 0 ? std::pow(1 / scale, 1.0 / n_stages) : 1;
         rescale(full, scale, scale);
-        if (!good) block_passes(seed);
+        if (!start_is_good) block_passes(seed);
         bool done = false;
-        for (int rung = 0; rung <= rungs; ++rung) {
-            if (rung > 0) {
-                const double next = rung == rungs ? 1.0 : scale * ratio;
+        for (int stage = 0; stage <= n_stages; ++stage) {
+            if (stage > 0) {
+                const double next = stage == n_stages ? 1.0 : scale * ratio;
                 rescale(full, next, next / scale);
                 scale = next;
             }
             const double sigma = (Loss::bounded ? 1.0 : warm ? 0.05 : 0.5) / (C * scale);
-            done = rung_solved(sigma, rung == rungs ? tol : std::max(tol, 3e-2));
+            done = solve_stage(sigma, stage == n_stages ? tol : std::max(tol, 3e-2));
         }
         return done;
     }
@@ -139,8 +139,8 @@ class Newton {
         }
         for (double& s : rho_) s = curvature_ > 0 ? std::max(1.0, s / curvature_) : 1.0;
         if (!intercept_) return;
-        const double room = std::accumulate(cap_, cap_ + n_, 0.0);
-        constant_ = std::sqrt(std::max(curvature_, static_cast<double>(n_) / room));
+        const double total_cap = std::accumulate(cap_, cap_ + n_, 0.0);
+        constant_ = std::sqrt(std::max(curvature_, static_cast<double>(n_) / total_cap));
         for (int64_t i = 0; i < n_; ++i) X_[i * D_ + d_] = constant_;
     }
 
@@ -154,7 +154,7 @@ class Newton {
         });
     }
     // V += X'c, c: rows x k
-    void gather(const double* X, int64_t rows, const double* c, double* V) {
+    void add_products(const double* X, int64_t rows, const double* c, double* V) {
         const double one = 1;
         each_piece(rows, [&](int64_t from, int size) {
             blas.gemm("N", "T", &D_, &k_, &size, &one, X + from * D_, &D_, c + from * k_, &k_, &one, V, &D_);
@@ -166,7 +166,7 @@ class Newton {
         for (int64_t from = 0; from < rows; from += piece) {
             const int64_t size = std::min(piece, rows - from);
             work(from, static_cast<int>(size));
-            poll_.work(2.0 * size * D_ * k_);
+            poll_.count_work(2.0 * size * D_ * k_);
         }
     }
 
@@ -190,36 +190,39 @@ class Newton {
     }
     double weight(int64_t i) const { return Loss::bounded ? rho_[i] : 1.0; }
     double sigma(int64_t i) const { return sigma_ * weight(i); }
-    double moved(int64_t i, const double* a) const { return weight(i) * loss_.moved(a, &abar_[i * m_], m_); }
+    double distance_from_centre(int64_t i, const double* a) const {
+        return weight(i) * loss_.squared_distance(a, &abar_[i * m_], m_);
+    }
 
     // ---- all samples ----
 
     // The proximal maps at the scores F_: a_ and V_ = X'c.  Returns phi; `theta` > 0 also selects the working set.
-    double project(double theta) {
+    double apply_prox(double theta) {
         double value = 0;
-        double *d = &room_[0], *a = &room_[k_];
-        far_ = 0;
-        if (theta > 0) working_.clear(), leeway_.clear();
+        double *d = &scratch_[0], *a = &scratch_[k_];
+        moved_outside_ = 0;
+        if (theta > 0) working_.clear(), stability_radius_.clear();
         for (int64_t i = 0; i < n_; ++i) {
             differences(i, &F_[i * k_], d);
             loss_.prox(i, sigma(i), d, &abar_[i * m_], m_, a);
             value += loss_.dual(i, a, m_);
             for (int32_t j = 0; j < m_; ++j) value -= a[j] * d[j];
-            const double far = moved(i, a);
-            value -= 0.5 * sigma_ * far;
-            const double leeway = theta > 0 ? loss_.leeway(i, sigma(i), d, &abar_[i * m_], a, m_) : infinity;
-            if (leeway <= theta * weight(i)) {
+            const double moved_here = distance_from_centre(i, a);
+            value -= 0.5 * sigma_ * moved_here;
+            const double stability_radius =
+                theta > 0 ? loss_.stability_radius(i, sigma(i), d, &abar_[i * m_], a, m_) : infinity;
+            if (stability_radius <= theta * weight(i)) {
                 working_.push_back(i);
-                leeway_.push_back(leeway);
+                stability_radius_.push_back(stability_radius);
             } else {
-                far_ += far;
+                moved_outside_ += moved_here;
             }
             double* old = &a_[i * m_];
             if (!std::equal(a, a + m_, old)) {
                 note_change(i, old, a);
                 std::copy(a, a + m_, old);
             }
-            poll_.work(20.0 * m_);
+            poll_.count_work(20.0 * m_);
         }
         apply_changes();
         return value + penalty();
@@ -238,18 +241,18 @@ class Newton {
         for (int64_t from = 0; from < static_cast<int64_t>(changed_.size()); from += piece) {
             const int64_t size = std::min<int64_t>(piece, changed_.size() - from);
             for (int64_t s = 0; s < size; ++s) std::copy_n(&X_[changed_[from + s] * D_], D_, &buffer_[s * D_]);
-            gather(buffer_.data(), size, &change_[from * k_], V_.data());
+            add_products(buffer_.data(), size, &change_[from * k_], V_.data());
         }
         changed_.clear();
         change_.clear();
     }
     // V_ = X'c from a_ alone.
-    void refresh() { gather_duals(a_, V_); }
-    void gather_duals(const std::vector<double>& a, std::vector<double>& V) {
+    void recompute_V() { products_of_duals(a_, V_); }
+    void products_of_duals(const std::vector<double>& a, std::vector<double>& V) {
         buffer_.assign(n_ * k_, 0.0);
         for (int64_t i = 0; i < n_; ++i) add_coefficients(i, &a[i * m_], 1, &buffer_[i * k_]);
         V.assign(k_ * D_, 0.0);
-        gather(X_.data(), n_, buffer_.data(), V.data());
+        add_products(X_.data(), n_, buffer_.data(), V.data());
     }
     double penalty() const {
         double s = 0;
@@ -261,8 +264,10 @@ class Newton {
     }
     static double square(double v) { return v * v; }
     // The gap that is small enough.
-    double goal(double tol) const { return goal(tol, objective); }
-    double goal(double tol, double P) const { return std::max(tol * P, share_ * (reference_ - P)); }
+    double target_gap(double tol) const { return target_gap(tol, objective); }
+    double target_gap(double tol, double P) const {
+        return std::max(tol * P, majorizer_share_ * (majorizer_value_ - P));
+    }
     double half_norm(const double* V) const {  // of the penalised part
         double s = 0;
         for (int32_t l = 0; l < k_; ++l)
@@ -280,45 +285,45 @@ class Newton {
         scores(X_.data(), n_, W_, F_.data());
     }
 
-    // P at W_, whose scores are F_, or at `point_`; D at feasible().
+    // P at W_, whose scores are F_, or at `W_of_duals_`; D at feasible().
     void certify() {
-        if (intercept_) balance_duals();
+        if (intercept_) make_duals_feasible();
         const std::vector<double>& a = feasible();
-        dual_ = -half_norm(intercept_ ? balanced_V_.data() : V_.data());
+        dual_ = -half_norm(intercept_ ? feasible_V_.data() : V_.data());
         for (int64_t i = 0; i < n_; ++i) dual_ += loss_.dual(i, &a[i * m_], m_);
-        objective = here_ = primal(W_, F_);
-        gap = gap_here_ = objective - dual_;
-        if (!of_duals_) return;
-        point_ = intercept_ ? balanced_V_ : V_;
+        objective = primal_at_W_ = primal(W_, F_);
+        gap = gap_at_W_ = objective - dual_;
+        if (!publish_duals_) return;
+        W_of_duals_ = intercept_ ? feasible_V_ : V_;
         if (intercept_)
-            for (int32_t l = 0; l < k_; ++l) point_[l * D_ + d_] = W_[l * D_ + d_];
+            for (int32_t l = 0; l < k_; ++l) W_of_duals_[l * D_ + d_] = W_[l * D_ + d_];
         buffer_.resize(n_ * k_);
-        scores(X_.data(), n_, point_, buffer_.data());
-        objective = primal(point_, buffer_);
+        scores(X_.data(), n_, W_of_duals_, buffer_.data());
+        objective = primal(W_of_duals_, buffer_);
         gap = objective - dual_;
     }
     double primal(const std::vector<double>& W, const std::vector<double>& F) {
-        double *d = &room_[0], sum = half_norm(W.data());
+        double *d = &scratch_[0], sum = half_norm(W.data());
         for (int64_t i = 0; i < n_; ++i) {
             differences(i, &F[i * k_], d);
             sum += loss_.value(i, d, m_);
         }
-        poll_.work(4.0 * n_ * k_);
+        poll_.count_work(4.0 * n_ * k_);
         return sum;
     }
-    // Duals that satisfy all constraints.
-    const std::vector<double>& feasible() const { return intercept_ ? balanced_ : a_; }
-    void balance_duals() {
-        balanced_ = a_;
+    // DualLists that satisfy all constraints.
+    const std::vector<double>& feasible() const { return intercept_ ? feasible_duals_ : a_; }
+    void make_duals_feasible() {
+        feasible_duals_ = a_;
         std::vector<int32_t> rivals(m_);
         const auto with = [&](int64_t i, auto visit) {
             for (int32_t j = 0; j < m_; ++j) rivals[j] = rival(i, j);
-            visit(y_[i], rivals.data(), &balanced_[i * m_], m_);
+            visit(y_[i], rivals.data(), &feasible_duals_[i * m_], m_);
         };
-        balance(
+        make_circulation(
             k_, n_, loss_, with,
             [&](int64_t i, int32_t j) { return 1 - F_[i * k_ + y_[i]] + F_[i * k_ + rival(i, j)]; }, poll_);
-        gather_duals(balanced_, balanced_V_);
+        products_of_duals(feasible_duals_, feasible_V_);
     }
 
     // ---- start ----
@@ -341,7 +346,7 @@ class Newton {
         for (int64_t i = 0; i < n_; ++i) order[i] = i, norm[i] = rows.squared_norm(i);
         for (int32_t l = 0; l < k_; ++l) all[l] = l;
         Random random(seed);
-        double *f = &room_[0], *d = &room_[k_], *a = &room_[2 * k_], *c = &room_[3 * k_];
+        double *f = &scratch_[0], *d = &scratch_[k_], *a = &scratch_[2 * k_], *c = &scratch_[3 * k_];
         for (int pass = 0; pass < start_passes; ++pass) {
             random.shuffle(order.begin(), static_cast<uint32_t>(n_));
             for (const int64_t i : order) {
@@ -350,7 +355,7 @@ class Newton {
                 differences(i, f, d);
                 double* old = &a_[i * m_];
                 loss_.block(i, norm[i], d, old, m_, a);
-                poll_.work(2.0 * k_ * D_);
+                poll_.count_work(2.0 * k_ * D_);
                 if (std::equal(a, a + m_, old)) continue;
                 std::fill(c, c + k_, 0.0);
                 add_coefficients(i, a, 1, c);
@@ -359,7 +364,7 @@ class Newton {
                 std::copy(a, a + m_, old);
             }
         }
-        refresh();
+        recompute_V();
         W_ = V_;
         scores(X_.data(), n_, W_, F_.data());
     }
@@ -367,28 +372,28 @@ class Newton {
 
     // ---- one value of C ----
 
-    bool rung_solved(double sigma, double tol) {
-        const double width = 1 / sigma;  // C
+    bool solve_stage(double sigma, double tol) {
+        const double stage_cap = 1 / sigma;  // C
         sigma_ = sigma;
-        double move = 1, wider = 1;
+        double move = 1, width_factor = 1;
         int since_centre = 0;
         int64_t last_gain = steps;
-        double best = infinity, best_here = infinity;
+        double best = infinity, best_gap_at_W = infinity;
         bool centred = false;
-        care_ = 1;
+        target_fraction_ = 1;
         remember_zero();
         for (;;) {
             if (!centred) {
                 abar_ = a_;
                 if (intercept_) {
                     for (int32_t l = 0; l < k_; ++l) centre_[l] = W_[l * D_ + d_];
-                    penalty_[d_] = std::max(1e-6, 0.1 * std::min(1.0, sigma_ * width));
+                    penalty_[d_] = std::max(1e-6, 0.1 * std::min(1.0, sigma_ * stage_cap));
                 }
                 centred = true;
                 since_centre = 0;
             }
-            const double theta = wider * std::max(3 * sigma_ * width, std::min(1.0, 3 * move));
-            const double before = project(theta);
+            const double theta = width_factor * std::max(3 * sigma_ * stage_cap, std::min(1.0, 3 * move));
+            const double before = apply_prox(theta);
             const std::vector<double> start = W_;
             bool finished = false;
             const int inner = inner_newton(tol, finished);
@@ -397,35 +402,35 @@ class Newton {
             previous_.swap(F_);
             F_.resize(n_ * k_);
             scores(X_.data(), n_, W_, F_.data());
-            move = mean_move();
-            wider = 1;
-            if (project(0) > before + 1e-12 * std::abs(before)) {
-                shorten(start);
+            move = mean_score_change();
+            width_factor = 1;
+            if (apply_prox(0) > before + 1e-12 * std::abs(before)) {
+                search_on_all(start);
                 finished = false;
-                wider = 5;
+                width_factor = 5;
             }
             certify();
-            poll_.reached(gap / objective, tol);
-            if (gap <= goal(tol)) {
-                refresh();  // V_ without the rounding of many small changes
+            poll_.report_gap(gap / objective, tol);
+            if (gap <= target_gap(tol)) {
+                recompute_V();  // V_ without the rounding of many small changes
                 certify();
-                if (gap <= goal(tol)) return true;
+                if (gap <= target_gap(tol)) return true;
             }
-            const bool close = gap_here_ <= goal(tol, here_);  // but `point_` is not
-            if (close) care_ = std::max(1e-6, 0.1 * care_);
+            const bool close_at_W = gap_at_W_ <= target_gap(tol, primal_at_W_);  // but `W_of_duals_` is not
+            if (close_at_W) target_fraction_ = std::max(1e-6, 0.1 * target_fraction_);
             remember();
             // Where the gap does not fall any more rounding is all that is left.
-            if (gap <= 0.7 * best || (!close && gap_here_ <= 0.7 * best_here)) {
+            if (gap <= 0.7 * best || (!close_at_W && gap_at_W_ <= 0.7 * best_gap_at_W)) {
                 best = std::min(best, gap);
-                best_here = std::min(best_here, gap_here_);
+                best_gap_at_W = std::min(best_gap_at_W, gap_at_W_);
                 last_gain = steps;
             }
-            const int patience = gap <= 1e-9 * objective ? 10 : gap_here_ <= 1e-9 * here_ ? 50 : 300;
+            const int patience = gap <= 1e-9 * objective ? 10 : gap_at_W_ <= 1e-9 * primal_at_W_ ? 50 : 300;
             if (steps >= max_steps_ || steps > last_gain + patience) {
                 restore();
-                return gap <= goal(tol);
+                return gap <= target_gap(tol);
             }
-            if (finished && close) {  // rounding of the scores is 1/sigma as large in the duals
+            if (finished && close_at_W) {  // rounding of the scores is 1/sigma as large in the duals
                 sigma_ = std::min(sigma, 10 * sigma_);
                 centred = false;
             } else if (finished) {
@@ -443,27 +448,28 @@ class Newton {
         best_W_.assign(k_ * D_, 0.0);
         best_a_.assign(n_ * m_, 0.0);
         buffer_.assign(n_ * k_, 0.0);
-        lowest_ = primal(best_W_, buffer_);
-        bound_ = 0;
+        best_primal_ = primal(best_W_, buffer_);
+        best_dual_ = 0;
     }
     void remember() {
-        bound_ = std::max(bound_, dual_);  // not objective - gap: that has the rounding of an objective far too large
-        if (!(objective < lowest_)) return;
-        lowest_ = objective;
-        best_W_ = of_duals_ ? point_ : W_;
-        best_a_ = of_duals_ ? feasible() : a_;
+        best_dual_ =
+            std::max(best_dual_, dual_);  // not objective - gap: that has the rounding of an objective far too large
+        if (!(objective < best_primal_)) return;
+        best_primal_ = objective;
+        best_W_ = publish_duals_ ? W_of_duals_ : W_;
+        best_a_ = publish_duals_ ? feasible() : a_;
     }
     // Back to the best point: the way beyond it was spoilt by rounding, or not yet done.
     void restore() {
         W_.swap(best_W_);
         a_.swap(best_a_);
-        refresh();
+        recompute_V();
         scores(X_.data(), n_, W_, F_.data());
         certify();
-        gap = std::min(gap, objective - bound_);
+        gap = std::min(gap, objective - best_dual_);
     }
 
-    double mean_move() const {
+    double mean_score_change() const {
         double sum = 0;
         for (int64_t q = 0; q < n_ * k_; ++q) sum += std::abs(F_[q] - previous_[q]);
         return sum / static_cast<double>(n_ * k_);
@@ -471,14 +477,14 @@ class Newton {
 
     // The working set was too small and phi rose from `start` (scores previous_) to W_.  The way there goes downhill at
     // first, so a line search over all samples finds a better point on it.
-    void shorten(const std::vector<double>& start) {
+    void search_on_all(const std::vector<double>& start) {
         std::vector<double> step = W_, gradient(W_.size());
         for (size_t q = 0; q < step.size(); ++q) step[q] -= start[q];
         W_ = start;
         dF_ = F_;
         for (int64_t q = 0; q < n_ * k_; ++q) dF_[q] -= previous_[q];
         F_.swap(previous_);
-        project(infinity);
+        apply_prox(infinity);
         Fw_ = F_;
         set_gradient(gradient);
         const double t = line_search(gradient, step);
@@ -501,18 +507,20 @@ class Newton {
         for (int done = 0;; ++done) {
             set_gradient(gradient);
             if (done > 0) {
-                double inner_gap = 0, far = far_;
+                double inner_gap = 0, moved_here = moved_outside_;
                 for (size_t q = 0; q < size; ++q) inner_gap += square(gradient[q]) / penalty_[q % D_];
-                for (const int64_t i : working_) far += moved(i, &a_[i * m_]);
-                double reach = sigma_ * far;
+                for (const int64_t i : working_) moved_here += distance_from_centre(i, &a_[i * m_]);
+                double proximal_terms = sigma_ * moved_here;
                 if (intercept_)
-                    for (int32_t l = 0; l < k_; ++l) reach += penalty_[d_] * square(W_[l * D_ + d_] - centre_[l]);
-                finished = inner_gap <= care_ * std::max(0.1 * reach, 0.05 * goal(tol, here_));
+                    for (int32_t l = 0; l < k_; ++l)
+                        proximal_terms += penalty_[d_] * square(W_[l * D_ + d_] - centre_[l]);
+                finished = inner_gap <=
+                           target_fraction_ * std::max(0.1 * proximal_terms, 0.05 * target_gap(tol, primal_at_W_));
                 if (finished || done >= 20 || steps + done >= max_steps_) return done;
             }
             system_.clear();
             for (int64_t s = 0; s < rows; ++s) {
-                if (leeway_[s] > 0) continue;
+                if (stability_radius_[s] > 0) continue;
                 const int64_t i = working_[s];
                 loss_.pairs(i, sigma(i), &a_[i * m_], m_, [&](int32_t j, int32_t l, double w) {
                     system_.add(static_cast<int32_t>(s), j < 0 ? y_[i] : rival(i, j), rival(i, l), w);
@@ -535,36 +543,37 @@ class Newton {
                 gradient[l * D_ + d_] = penalty_[d_] * (W_[l * D_ + d_] - centre_[l]) - V_[l * D_ + d_];
     }
 
-    // phi'(t) rises: look for |phi'(t)| <= 1/2 |phi'(0)| where phi itself has fallen.  Moves Fw_, a_, V_ and leeway_ to
-    // that t and returns it.
+    // phi'(t) rises: look for |phi'(t)| <= 1/2 |phi'(0)| where phi itself has fallen.  Moves Fw_, a_, V_ and
+    // stability_radius_ to that t and returns it.
     double line_search(const std::vector<double>& gradient, const std::vector<double>& step) {
         const int64_t rows = static_cast<int64_t>(working_.size());
-        double slope = 0, bend = 0;
+        double slope = 0, curvature = 0;
         for (size_t q = 0; q < step.size(); ++q) {
             slope += gradient[q] * step[q];
-            bend += penalty_[q % D_] * step[q] * step[q];
+            curvature += penalty_[q % D_] * step[q] * step[q];
         }
         old_.resize(rows * m_);
-        reach_.resize(rows);
+        max_change_.resize(rows);
         for (int64_t s = 0; s < rows; ++s) {
             const int64_t i = working_[s];
             std::copy_n(&a_[i * m_], m_, &old_[s * m_]);
-            double* e = &room_[0];
+            double* e = &scratch_[0];
             differences(i, &dF_[s * k_], e);
-            reach_[s] = 0;
-            for (int32_t j = 0; j < m_; ++j) reach_[s] = std::max(reach_[s], std::abs(e[j]));
+            max_change_[s] = 0;
+            for (int32_t j = 0; j < m_; ++j) max_change_[s] = std::max(max_change_[s], std::abs(e[j]));
         }
-        double t = 1, lo = 0, at_lo = slope, hi = 0, at_hi = 0, farthest = 0;
+        double t = 1, lo = 0, at_lo = slope, hi = 0, at_hi = 0, largest_t = 0;
         for (int trial = 0;; ++trial) {
-            farthest = std::max(farthest, t);
-            const double now = slope + t * bend - map_along(t, farthest);
+            largest_t = std::max(largest_t, t);
+            const double now = slope + t * curvature - prox_along(t, largest_t);
             // As long as it falls it has fallen; where it rises again it may have risen more.
             if (now <= 0.1 * std::abs(slope)
                     ? now >= 0.5 * slope
-                    : now <= 0.5 * std::abs(slope) && t * (slope + 0.5 * t * bend) + bent_along(t, farthest) <= 0)
+                    : now <= 0.5 * std::abs(slope) &&
+                          t * (slope + 0.5 * t * curvature) + nonlinear_change(t, largest_t) <= 0)
                 break;
             if (trial >= 30) {
-                if (!(now <= 0)) map_along(t = lo, farthest);
+                if (!(now <= 0)) prox_along(t = lo, largest_t);
                 break;
             }
             if (!(now <= 0)) {                               // or no number: far too far
@@ -580,10 +589,10 @@ class Newton {
         return t;
     }
     // a_ at t; returns <c(t) - c(0), dF>.  Samples that cannot have moved for any trial so far are left alone.
-    double map_along(double t, double farthest) {
-        double *f = &room_[0], *d = &room_[k_], *e = &room_[2 * k_], sum = 0;
+    double prox_along(double t, double largest_t) {
+        double *f = &scratch_[0], *d = &scratch_[k_], *e = &scratch_[2 * k_], sum = 0;
         for (int64_t s = 0; s < static_cast<int64_t>(working_.size()); ++s) {
-            if (farthest * reach_[s] < leeway_[s]) continue;
+            if (largest_t * max_change_[s] < stability_radius_[s]) continue;
             const int64_t i = working_[s];
             for (int32_t l = 0; l < k_; ++l) f[l] = Fw_[s * k_ + l] + t * dF_[s * k_ + l];
             differences(i, f, d);
@@ -591,35 +600,36 @@ class Newton {
             double *a = &a_[i * m_], *old = &old_[s * m_];
             loss_.prox(i, sigma(i), d, &abar_[i * m_], m_, a);
             for (int32_t j = 0; j < m_; ++j) sum += (a[j] - old[j]) * e[j];
-            poll_.work(20.0 * m_);
+            poll_.count_work(20.0 * m_);
         }
         return sum;
     }
     // How much all theta have changed at t, where a_ is, beyond what is linear in t.
-    double bent_along(double t, double farthest) {
-        double *d = &room_[0], *e = &room_[k_], sum = 0;
+    double nonlinear_change(double t, double largest_t) {
+        double *d = &scratch_[0], *e = &scratch_[k_], sum = 0;
         for (int64_t s = 0; s < static_cast<int64_t>(working_.size()); ++s) {
-            if (farthest * reach_[s] < leeway_[s]) continue;
+            if (largest_t * max_change_[s] < stability_radius_[s]) continue;
             const int64_t i = working_[s];
             const double *a = &a_[i * m_], *old = &old_[s * m_];
             differences(i, &Fw_[s * k_], d);
             differences(i, &dF_[s * k_], e);
-            sum += loss_.dual(i, a, m_) - loss_.dual(i, old, m_) - 0.5 * sigma_ * (moved(i, a) - moved(i, old));
+            sum += loss_.dual(i, a, m_) - loss_.dual(i, old, m_) -
+                   0.5 * sigma_ * (distance_from_centre(i, a) - distance_from_centre(i, old));
             for (int32_t j = 0; j < m_; ++j) sum -= (a[j] - old[j]) * (d[j] + t * e[j]);
-            poll_.work(10.0 * m_);
+            poll_.count_work(10.0 * m_);
         }
         return sum;
     }
     void accept(double t) {
-        double* d = &room_[0];
+        double* d = &scratch_[0];
         for (int64_t s = 0; s < static_cast<int64_t>(working_.size()); ++s) {
             const int64_t i = working_[s];
             for (int32_t l = 0; l < k_; ++l) Fw_[s * k_ + l] += t * dF_[s * k_ + l];
-            leeway_[s] -= t * reach_[s];
-            if (leeway_[s] > 0) continue;
+            stability_radius_[s] -= t * max_change_[s];
+            if (stability_radius_[s] > 0) continue;
             double* a = &a_[i * m_];
             differences(i, &Fw_[s * k_], d);
-            leeway_[s] = loss_.leeway(i, sigma(i), d, &abar_[i * m_], a, m_);
+            stability_radius_[s] = loss_.stability_radius(i, sigma(i), d, &abar_[i * m_], a, m_);
             if (!std::equal(a, a + m_, &old_[s * m_])) note_change(i, &old_[s * m_], a);
         }
         apply_changes();
@@ -632,20 +642,21 @@ class Newton {
     const Loss& loss_;
     double* cap_;
     const bool intercept_;
-    Poll& poll_;
+    InterruptPoll& poll_;
     PairLaplacian system_;
     std::vector<double> X_, mean_,
         penalty_;                         // penalty_: the weight of each feature's square; 1, and r for the constant
     std::vector<double> W_, V_, centre_;  // k x D; V = X'c
     std::vector<double> F_, a_, abar_, previous_;  // n x k, n x (k - 1)
     std::vector<int64_t> working_, changed_;
-    std::vector<double> change_, buffer_, Xw_, Fw_, dF_, old_, leeway_, reach_;
-    std::vector<double> balanced_, balanced_V_, point_;  // of the last certificate
-    std::vector<double> room_, best_W_, best_a_, rho_;
-    double curvature_ = 0, constant_ = 1, sigma_ = 1, far_ = 0, share_ = 0, reference_ = 0;
-    double lowest_ = infinity, bound_ = 0, dual_ = 0, here_ = 0, gap_here_ = 0;  // here_: P at W_
-    double care_ = 1;  // how well the inner problems are solved: better where P at the duals alone is too large
-    bool of_duals_ = false;
+    std::vector<double> change_, buffer_, Xw_, Fw_, dF_, old_, stability_radius_, max_change_;
+    std::vector<double> feasible_duals_, feasible_V_, W_of_duals_;  // of the last certificate
+    std::vector<double> scratch_, best_W_, best_a_, rho_;
+    double curvature_ = 0, constant_ = 1, sigma_ = 1, moved_outside_ = 0, majorizer_share_ = 0, majorizer_value_ = 0;
+    double best_primal_ = infinity, best_dual_ = 0, dual_ = 0, primal_at_W_ = 0, gap_at_W_ = 0;  // here_: P at W_
+    double target_fraction_ =
+        1;  // how well the inner problems are solved: better where P at the duals alone is too large
+    bool publish_duals_ = false;
     int64_t max_steps_ = 0;
 };
 

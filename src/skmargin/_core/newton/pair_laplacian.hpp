@@ -19,7 +19,7 @@ namespace skm {
 
 class PairLaplacian {
   public:
-    PairLaplacian(int32_t k, int32_t D, Poll& poll)
+    PairLaplacian(int32_t k, int32_t D, InterruptPoll& poll)
         : k_(k), D_(D), N_((k - 1) * D), poll_(poll), H_(static_cast<size_t>(N_) * N_),
           gram_(static_cast<size_t>(D) * D), rows_(static_cast<size_t>(chunk) * D) {}
 
@@ -100,7 +100,7 @@ class PairLaplacian {
                 for (int32_t p = 0; p < D_; ++p) rows_[static_cast<size_t>(s) * D_ + p] = root * x[p];
             }
             blas.syrk("L", "N", &D_, &size, &one, rows_.data(), &D_, &beta, gram_.data(), &D_);
-            poll_.work(1.0 * size * D_ * D_);
+            poll_.count_work(1.0 * size * D_ * D_);
         }
         for (int32_t q = 0; q < D_; ++q)
             for (int32_t p = q; p < D_; ++p) {
@@ -124,7 +124,7 @@ class PairLaplacian {
             if (info != 0) return false;
             double* B = A + size;
             if (rest > 0) blas.trsm("R", "L", "T", "N", &rest, &size, &one, A, &N_, B, &N_);
-            poll_.work(1.0 * size * size * (rest + size));
+            poll_.count_work(1.0 * size * size * (rest + size));
             const int strip = std::max(panel, static_cast<int>(1e9 / (1.0 * size * std::max(rest, 1))));
             for (int at = 0; at < rest; at += strip) {
                 const int columns = std::min(strip, rest - at), below = rest - at - columns;
@@ -133,7 +133,7 @@ class PairLaplacian {
                 if (below > 0)
                     blas.gemm("N", "T", &below, &columns, &size, &minus, B + at + columns, &N_, B + at, &N_, &one,
                               C + columns, &N_);
-                poll_.work(1.0 * size * columns * (columns + 2 * below));
+                poll_.count_work(1.0 * size * columns * (columns + 2 * below));
             }
             from += size;
         }
@@ -143,7 +143,7 @@ class PairLaplacian {
 
     int32_t k_;
     int D_, N_;
-    Poll& poll_;
+    InterruptPoll& poll_;
     std::vector<double> H_, gram_, rows_;
     std::vector<Pair> pairs_, sorted_;
     std::vector<int64_t> first_;

@@ -32,7 +32,7 @@ class DenseScores {
     }
 
     // All scores.  `out` has room for one vector behind them.
-    void scores(Poll& poll, T* out) {
+    void scores(InterruptPoll& poll, T* out) {
         visit(poll, [&](const T* x, int64_t first, int64_t rows, int64_t wanted) {
             if (k_ == 1) {
                 T f[block];
@@ -46,7 +46,7 @@ class DenseScores {
 
     // The name of the class with the largest score for each row, the first of equals; of a single score the second name
     // if it is positive.  Says whether all rows are finite: numbers that are not show in the score of every class.
-    bool labels(const int64_t* names, Poll& poll, int64_t* out) {
+    bool labels(const int64_t* names, InterruptPoll& poll, int64_t* out) {
         constexpr bool direct = sizeof(T) == sizeof(int64_t);
         Place<T> found[block];
         Buffer<Place<T>> places(ld_);
@@ -80,13 +80,13 @@ class DenseScores {
     // Calls see(rows, number of the first, how many, how many of them are wanted) for one block after the other.  The
     // last rows are copied, so that there are whole tiles with a vector behind them.
     template <class See>
-    void visit(Poll& poll, See see) {
+    void visit(InterruptPoll& poll, See see) {
         const int64_t tile = simd_.tile, behind = (simd_.lanes + d_ - 1) / d_;
         const int64_t whole = std::max<int64_t>(0, n_ - behind) / tile * tile, rest = rounded_up(n_ - whole, tile);
         for (int64_t i = 0; i < whole; i += block) {
             const int64_t rows = std::min(block, whole - i);
             see(X_ + i * d_, i, rows, rows);
-            poll.work(2.0 * static_cast<double>(rows * d_ * ld_));
+            poll.count_work(2.0 * static_cast<double>(rows * d_ * ld_));
         }
         Buffer<T> last(rest * d_ + simd_.lanes);
         std::copy(X_ + whole * d_, X_ + n_ * d_, last.data());
@@ -112,13 +112,13 @@ class SparseScores {
         std::fill_n(last_.data() + (d - safe_) * k, k, std::numeric_limits<T>::quiet_NaN());
     }
 
-    void scores(Poll& poll, T* out) {
+    void scores(InterruptPoll& poll, T* out) {
         visit(poll, [&](int64_t i, const T* f) {
             for (int64_t l = 0; l < k_; ++l) out[i * k_ + l] = f[l] + b_[l];
         });
     }
 
-    bool labels(const int64_t* names, Poll& poll, int64_t* out) {
+    bool labels(const int64_t* names, InterruptPoll& poll, int64_t* out) {
         bool finite = true;
         visit(poll, [&](int64_t i, const T* f) {
             T largest = f[0] + b_[0];
@@ -136,13 +136,13 @@ class SparseScores {
   private:
     // Calls see(row, its scores without b).
     template <class See>
-    void visit(Poll& poll, See see) {
+    void visit(InterruptPoll& poll, See see) {
         Buffer<T> f(wide_);
         for (int64_t i = 0; i < n_; ++i) {
             const int64_t stored = static_cast<int64_t>(indptr_[i + 1] - indptr_[i]);
             simd_.packed_scores(indices_ + indptr_[i], values_ + indptr_[i], stored, W_, f.data());
             see(i, f.data());
-            poll.work(2.0 * static_cast<double>((stored + 1) * wide_));
+            poll.count_work(2.0 * static_cast<double>((stored + 1) * wide_));
         }
     }
 

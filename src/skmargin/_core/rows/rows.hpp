@@ -39,7 +39,7 @@ class Buffer {
 
 inline int64_t rounded_up(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
 
-constexpr double visit = 128;
+constexpr double visit_overhead = 128;  // multiply-adds that a visit costs besides its products (measured)
 
 // The sum of term(0), .., term(size - 1), eight sums at a time: one alone would wait for each addition.
 template <class Term>
@@ -65,8 +65,8 @@ class DenseRows {
     }
 
     int64_t weights_size() const { return ld_ * (by_feature_ ? d : k); }
-    // Multiply-adds of one class, with what a visit costs besides (measured).
-    double cost(int64_t) const { return static_cast<double>(d) + visit; }
+    // Multiply-adds of one class, with the overhead of a visit.
+    double cost(int64_t) const { return static_cast<double>(d) + visit_overhead; }
 
     void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
         if (!by_feature_) return simd_.dots(row(i), d, W, ld_, cls, m, f);
@@ -131,19 +131,19 @@ class SparseRows {
     }
 
     int64_t weights_size() const { return ld_ * d; }
-    double cost(int64_t i) const { return 2.0 * static_cast<double>(nnz(i)) + visit; }
+    double cost(int64_t i) const { return 2.0 * static_cast<double>(nnz(i)) + visit_overhead; }
 
     void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
         if (m <= few_read_) {
             simd_.scores(idx(i), val(i), nnz(i), W, ld_, cls, m, f);
         } else {
-            T small[on_stack], *all = room(small);
+            T small[on_stack], *all = buffer(small);
             simd_.scores_all(idx(i), val(i), nnz(i), W, ld_, all);
             for (int32_t j = 0; j < m; ++j) f[j] = all[cls[j]];
         }
     }
     void scores_all(const T* W, int64_t i, double* f) const {
-        T small[on_stack], *all = room(small);
+        T small[on_stack], *all = buffer(small);
         simd_.scores_all(idx(i), val(i), nnz(i), W, ld_, all);
         for (int32_t l = 0; l < k; ++l) f[l] = all[l];
     }
@@ -151,7 +151,7 @@ class SparseRows {
         if (m <= few_written_) {
             simd_.add(idx(i), val(i), nnz(i), W, ld_, cls, m, coef);
         } else {
-            T small[on_stack], *all = room(small);
+            T small[on_stack], *all = buffer(small);
             std::memset(all, 0, sizeof(T) * ld_);
             for (int32_t j = 0; j < m; ++j) all[cls[j]] = static_cast<T>(coef[j]);
             simd_.add_all(idx(i), val(i), nnz(i), W, ld_, all);
@@ -196,8 +196,8 @@ class SparseRows {
     const I* idx(int64_t i) const { return indices_ + indptr_[i]; }
     const T* val(int64_t i) const { return values_ + indptr_[i]; }
     int64_t nnz(int64_t i) const { return static_cast<int64_t>(indptr_[i + 1] - indptr_[i]); }
-    // Room for a number a class.
-    T* room(T* small) const {
+    // A buffer of one number a class: `small` where it is large enough.
+    T* buffer(T* small) const {
         if (ld_ <= on_stack) return small;
         thread_local std::vector<T> large;
         if (static_cast<int64_t>(large.size()) < ld_) large.resize(ld_);

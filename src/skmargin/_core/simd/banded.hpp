@@ -1,4 +1,4 @@
-// Band systems for several complex shifts at once (Simd::band_shifts); a part of simd/simd.cpp.
+// Band systems for several complex shifts at once (Simd::banded_shifts); a part of simd/simd.cpp.
 #pragma once
 #include "simd/vectors.hpp"
 
@@ -35,11 +35,11 @@ struct Complex {
 // B + shift = L D L' by columns from the left; a column of L is kept with zeros behind its end, so that tiles of rows
 // may run over it.  L is [j][i]: L[j + i, j] for i = 1 .. b; D is its reciprocal, at i = 0.
 template <class T>
-void band_shifts(const T* B, int64_t n, int64_t b, const T* real, const T* imaginary, const T* x, int64_t vectors,
-                 T* room, T* z, T* residual, T* pivot) {
+void banded_shifts(const T* B, int64_t n, int64_t b, const T* real, const T* imaginary, const T* x, int64_t vectors,
+                   T* work, T* z, T* residual, T* pivot) {
     constexpr int lane = lanes<T>, number = 2 * lane, tile = 4;
     const int64_t ld = (b + 2 * tile) * number;
-    T *L = room, *column = L + n * ld, *scaled = column + (b + 2 * tile) * number, *D = scaled + (b + 1) * number;
+    T *L = work, *column = L + n * ld, *scaled = column + (b + 2 * tile) * number, *D = scaled + (b + 1) * number;
     const Complex<T> shift{Vec<T>::load(real), Vec<T>::load(imaginary)};
     for (int64_t j = 0; j < n; ++j) {
         const int64_t before = j < b ? j : b;

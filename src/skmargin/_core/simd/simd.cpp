@@ -182,7 +182,7 @@ const Simd<T>& dense_table() {
                                single<T>,
                                rbf<T>,
                                lanes<T>,
-                               band_shifts<T>};
+                               banded_shifts<T>};
     return table;
 }
 

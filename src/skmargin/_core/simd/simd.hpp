@@ -43,10 +43,10 @@ struct Simd {
     // (B + diag(shift)) z = x for `lanes` complex shifts at once.  B is symmetric with b numbers beside its diagonal,
     // at [j][i] = B[j + i, j]; x is (vectors, n).  z is (vectors, n, 2, lanes), the real parts before the imaginary
     // ones. There is no pivoting: `residual` (lanes) is the largest |x - (B + shift) z|, `pivot` the smallest real
-    // pivot. `room` holds n (b + 8) + 3 b + 16 times 2 lanes numbers.
+    // pivot. `work` holds n (b + 8) + 3 b + 16 times 2 lanes numbers.
     int64_t lanes;  // also what ld is a multiple of in `scores_all` and `add_all`
-    void (*band_shifts)(const T* B, int64_t n, int64_t b, const T* real, const T* imaginary, const T* x,
-                        int64_t vectors, T* room, T* z, T* residual, T* pivot);
+    void (*banded_shifts)(const T* B, int64_t n, int64_t b, const T* real, const T* imaginary, const T* x,
+                          int64_t vectors, T* work, T* z, T* residual, T* pivot);
 };
 
 // A feature-major W without padding, k numbers a feature.  Its vectors reach into the features that follow, so that the

@@ -1,4 +1,4 @@
-// A symmetric matrix as a band matrix between orthogonal factors: M = H T H', in products of matrices only.
+// A symmetric matrix as a banded matrix between orthogonal factors: M = H T H', in products of matrices only.
 //
 // Householder's reduction to a tridiagonal matrix needs, column by column, the product of all that is left of M with a
 // vector, which is as slow as the memory.  A band of b columns is reached panel by panel (Bischof, Lang & Sun 2000):
@@ -6,7 +6,7 @@
 //   P = M[k+b:, k:k+b] = (I - V S V') R          its b reflectors, V unit lower trapezoidal, S upper triangular
 //   M <- (I - V S'V') M (I - V S V') = M - V W' - W V',   W = M V S - V (S'V'M V S) / 2
 //
-// and systems with a shifted band matrix are as cheap as with a tridiagonal one (simd/simd.hpp: `band_shifts`).
+// and systems with a shifted banded matrix are as cheap as with a tridiagonal one (simd/simd.hpp: `banded_shifts`).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -19,14 +19,14 @@
 
 namespace skm {
 
-class BandForm {
+class BandedForm {
   public:
     // M is (n, n), column-major, read from its diagonal downwards; it is overwritten with the reflectors and kept.
-    BandForm(double* M, int n)
-        : n_(n), b_(std::max(1, std::min(n - 1, n < wide_from ? 16 : 32))), M_(M),
+    BandedForm(double* M, int n)
+        : n_(n), b_(std::max(1, std::min(n - 1, n < wide_band_from ? 16 : 32))), M_(M),
           band_(static_cast<size_t>(n) * (b_ + 1)) {
         S_.reserve(static_cast<size_t>(n) * b_);
-        std::vector<double> room(static_cast<size_t>(3) * n * b_), small(static_cast<size_t>(4) * b_ * b_);
+        std::vector<double> work(static_cast<size_t>(3) * n * b_), small(static_cast<size_t>(4) * b_ * b_);
         int k = 0;
         for (; k + b_ < n_; k += b_) {
             const int rows = n_ - k - b_;
@@ -34,14 +34,14 @@ class BandForm {
             counts_.push_back(count);
             S_.resize(S_.size() + static_cast<size_t>(count) * count);
             reflect(k, rows, count, small);
-            if (count > 0) update(k, rows, count, room.data(), small.data());
+            if (count > 0) update(k, rows, count, work.data(), small.data());
         }
         for (int column = k; column < n_; ++column)
             for (int row = column; row < n_; ++row) band(row, column) = at(row, column);
     }
 
     int width() const { return b_; }
-    std::vector<double>& numbers() { return band_; }  // (n, b + 1): T[j + i, j] at [j][i]
+    std::vector<double>& values() { return band_; }  // (n, b + 1): T[j + i, j] at [j][i]
 
     // H'X ("T") or H X ("N") for the columns of X, which are contiguous.
     void apply(const char* transposed, double* X, int columns) const {
@@ -64,7 +64,7 @@ class BandForm {
     }
 
   private:
-    static constexpr int wide_from = 400;  // rows; below, systems with a wider band cost more than it saves
+    static constexpr int wide_band_from = 400;  // rows; below, systems with a wider band cost more than it saves
 
     double& at(int row, int column) { return M_[static_cast<size_t>(column) * n_ + row]; }
     double& band(int row, int column) { return band_[static_cast<size_t>(column) * (b_ + 1) + row - column]; }
@@ -120,10 +120,10 @@ class BandForm {
         }
     }
 
-    // What is left of M from both sides; `room` holds [M V, V, W].
-    void update(int k, int rows, int count, double* room, double* small) {
+    // What is left of M from both sides; `work` holds [M V, V, W].
+    void update(int k, int rows, int count, double* work, double* small) {
         const size_t size = static_cast<size_t>(rows) * count, square = static_cast<size_t>(count) * count;
-        double *MV = room, *copy = room + size, *W = copy + size;
+        double *MV = work, *copy = work + size, *W = copy + size;
         const double* S = S_.data() + S_.size() - square;
         double *factor = small, *product = small + 2 * square, *half = product + square;
         for (int j = 0; j < count; ++j)

@@ -11,11 +11,11 @@
 //     1                                       otherwise;    g = (1 - r)/A
 // and else g = lin + u - kappa t.  Exact, so D never falls.
 // Stop.  P - D = sum_i [ l_i(delta_i) + l_i*(-g_i) + g_i delta_i ] <= tol * (size of P), where the size adds the
-// absolute values of the three parts of P (P itself may be zero). Skipping.  A sample that did not move is left out of
-// the next 1, 2, 4, .. 16 passes; only the full gap ends the run.
+// absolute values of the three parts of P (P itself may be zero).
+// Skipping.  A sample that did not move is skipped in the next 1, 2, 4, .. 16 passes; only the full gap ends the run.
 //
 // Given: a View (score, add, curvature, cost of sample i), y in {-1, +1}, cap, lin, kappa >= 0, start g.
-// Produced: g and, in the view, f = K (y g) or w.   `poll.work(flops)` is called on the way and may throw.
+// Produced: g and, in the view, f = K (y g) or w.   `poll.count_work(flops)` is called on the way and may throw.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -93,17 +93,17 @@ struct BoxOutcome {
     bool converged = false;
 };
 
-template <class View, class Poll>
+template <class View, class InterruptPoll>
 class BoxAscent {
   public:
-    BoxAscent(View& view, const BoxProblem& problem, std::vector<double>& g, Poll& poll, uint64_t seed)
-        : view_(view), p_(problem), g_(g), poll_(poll), random_(seed), order_(view.n), wait_(view.n), nap_(view.n),
-          curvature_(view.n) {
+    BoxAscent(View& view, const BoxProblem& problem, std::vector<double>& g, InterruptPoll& poll, uint64_t seed)
+        : view_(view), p_(problem), g_(g), poll_(poll), random_(seed), order_(view.n), skips_left_(view.n),
+          skip_length_(view.n), curvature_(view.n) {
         for (int64_t i = 0; i < view.n; ++i) {
             order_[i] = i;
             curvature_[i] = std::max(0.0, view.curvature(i));
             if (g[i] != 0) view.add(i, p_.y[i] * g[i]);
-            poll_.work(view.cost(i));
+            poll_.count_work(view.cost(i));
         }
     }
 
@@ -123,16 +123,16 @@ class BoxAscent {
     void pass() {
         random_.shuffle(order_.begin(), static_cast<uint32_t>(view_.n));
         for (const int64_t i : order_) {
-            if (wait_[i] > 0) {
-                --wait_[i];
+            if (skips_left_[i] > 0) {
+                --skips_left_[i];
                 continue;
             }
             const double moved = step(i);
             if (moved > 0) {
-                nap_[i] = 0;
+                skip_length_[i] = 0;
             } else {
-                nap_[i] = std::min(16, std::max(1, 2 * nap_[i]));
-                wait_[i] = nap_[i];
+                skip_length_[i] = std::min(16, std::max(1, 2 * skip_length_[i]));
+                skips_left_[i] = skip_length_[i];
             }
         }
     }
@@ -140,7 +140,7 @@ class BoxAscent {
     double step(int64_t i) {
         const double A = curvature_[i], kappa = p_.kappa[i], y = p_.y[i];
         const double r = y * view_.score(i) - A * g_[i];
-        poll_.work(view_.cost(i));
+        poll_.count_work(view_.cost(i));
         const double scale = 1 + A * kappa;
         const double t0 = (r + A * p_.lin[i]) / scale, t1 = t0 + A * p_.cap[i] / scale;
         double g;
@@ -170,7 +170,7 @@ class BoxAscent {
             hinge += cap * std::max(0.0, 1 - delta);
             square += 0.5 * kappa * delta * delta;
             linear += lin * delta;
-            poll_.work(view_.cost(i));
+            poll_.count_work(view_.cost(i));
         }
         BoxOutcome out;
         out.primal = quadratic + hinge + square - linear;
@@ -189,10 +189,10 @@ class BoxAscent {
     View& view_;
     const BoxProblem p_;
     std::vector<double>& g_;
-    Poll& poll_;
+    InterruptPoll& poll_;
     Random random_;
     std::vector<int64_t> order_;
-    std::vector<int> wait_, nap_;
+    std::vector<int> skips_left_, skip_length_;
     std::vector<double> curvature_;
 };
 

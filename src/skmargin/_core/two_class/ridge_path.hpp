@@ -33,7 +33,7 @@ constexpr int few_vectors = 16;             // for which that does not pay
 
 enum class Form { squared, shifted, normal };
 
-struct RidgeTask {
+struct RidgeProblem {
     std::vector<double> strengths;
     int m;  // vectors y; q is the one behind them
     bool intercept;
@@ -49,9 +49,9 @@ struct RidgePaths {
     std::vector<double> b, residual;
     std::vector<uint8_t> solved;
 
-    RidgePaths(const RidgeTask& task, int unknowns)
-        : coef(static_cast<size_t>(task.systems()) * unknowns), b(task.systems()), residual(task.systems()),
-          solved(task.strengths.size()) {}
+    RidgePaths(const RidgeProblem& problem, int unknowns)
+        : coef(static_cast<size_t>(problem.systems()) * unknowns), b(problem.systems()), residual(problem.systems()),
+          solved(problem.strengths.size()) {}
 };
 
 inline double inner_product(const double* a, const double* b, int n) {
@@ -62,18 +62,18 @@ inline double inner_product(const double* a, const double* b, int n) {
 
 // What follows from (A A' + s I)^{-1} x for one strength: `shrunk` is that times s ("normal": without s), `gained` is
 // A' times that ("shifted": without A').  `coef` is in the coordinates of T.
-inline void finish_strength(const RidgeTask& task, Form form, size_t number, const std::vector<double>& x,
+inline void finish_strength(const RidgeProblem& problem, Form form, size_t number, const std::vector<double>& x,
                             const std::vector<double>& gained, const std::vector<double>& shrunk, RidgePaths& out) {
-    const int m = task.m, vectors = task.vectors();
+    const int m = problem.m, vectors = problem.vectors();
     const size_t n = x.size() / vectors;
-    const double s = task.strengths[number], sign = form == Form::normal ? -1 : 1;
+    const double s = problem.strengths[number], sign = form == Form::normal ? -1 : 1;
     const auto product = [&](int i, int j) {
-        return task.rest[i * vectors + j] + sign * inner_product(&x[i * n], &shrunk[j * n], static_cast<int>(n));
+        return problem.rest[i * vectors + j] + sign * inner_product(&x[i * n], &shrunk[j * n], static_cast<int>(n));
     };
-    const double own = task.beta * s + (task.intercept ? product(m, m) : 1);
+    const double own = problem.beta * s + (problem.intercept ? product(m, m) : 1);
     for (int j = 0; j < m; ++j) {
         const size_t system = number * m + j;
-        const double qy = task.intercept ? product(m, j) : 0, b = qy / own;
+        const double qy = problem.intercept ? product(m, j) : 0, b = qy / own;
         out.b[system] = b;
         out.residual[system] = product(j, j) - qy * b;
         const double *a = &gained[j * n], *of_q = &gained[m * n];
@@ -83,11 +83,11 @@ inline void finish_strength(const RidgeTask& task, Form form, size_t number, con
 }
 
 // Every strength on the band matrix; x is (m + 1, n).
-inline RidgePaths solve_band(const RidgeTask& task, Form form, const std::vector<double>& band, int width,
-                             const std::vector<double>& x) {
+inline RidgePaths solve_banded(const RidgeProblem& problem, Form form, const std::vector<double>& band, int width,
+                               const std::vector<double>& x) {
     const auto& simd = skm::simd<double>();
-    const int64_t lanes = simd.lanes, vectors = task.vectors(), n = static_cast<int64_t>(x.size()) / vectors;
-    RidgePaths out(task, static_cast<int>(n));
+    const int64_t lanes = simd.lanes, vectors = problem.vectors(), n = static_cast<int64_t>(x.size()) / vectors;
+    RidgePaths out(problem, static_cast<int>(n));
     std::vector<double> sums(n);  // of absolute values, row by row: the largest one is at least the largest eigenvalue
     for (int64_t j = 0; j < n; ++j)
         for (int64_t i = 0; i <= width && j + i < n; ++i) {
@@ -96,19 +96,19 @@ inline RidgePaths solve_band(const RidgeTask& task, Form form, const std::vector
             if (i) sums[j + i] += size;
         }
     const double largest = *std::max_element(sums.begin(), sums.end());
-    std::vector<double> room((n * (width + 8) + 3 * width + 16) * 2 * lanes), z(x.size() * 2 * lanes);
+    std::vector<double> work((n * (width + 8) + 3 * width + 16) * 2 * lanes), z(x.size() * 2 * lanes);
     std::vector<double> real(lanes), imaginary(lanes), residual(lanes), pivot(lanes), gained(x.size()),
         shrunk(x.size());
-    const int64_t S = static_cast<int64_t>(task.strengths.size());
+    const int64_t S = static_cast<int64_t>(problem.strengths.size());
     for (int64_t first = 0; first < S; first += lanes) {
         for (int64_t l = 0; l < lanes; ++l) {
-            const double s = task.strengths[std::min(first + l, S - 1)];
+            const double s = problem.strengths[std::min(first + l, S - 1)];
             (form == Form::squared ? imaginary : real)[l] = form == Form::squared ? -std::sqrt(s) : s;
         }
-        simd.band_shifts(band.data(), n, width, real.data(), imaginary.data(), x.data(), vectors, room.data(), z.data(),
-                         residual.data(), pivot.data());
+        simd.banded_shifts(band.data(), n, width, real.data(), imaginary.data(), x.data(), vectors, work.data(),
+                           z.data(), residual.data(), pivot.data());
         for (int64_t l = 0; l < std::min(lanes, S - first); ++l) {
-            const double s = task.strengths[first + l], root = std::sqrt(s);
+            const double s = problem.strengths[first + l], root = std::sqrt(s);
             double size = 0;
             for (size_t i = 0; i < x.size(); ++i) {
                 const double a = z[(2 * i) * lanes + l], b = z[(2 * i + 1) * lanes + l];
@@ -118,7 +118,7 @@ inline RidgePaths solve_band(const RidgeTask& task, Form form, const std::vector
             }
             const bool exact = residual[l] <= largest_residual * largest * size;
             out.solved[first + l] = exact && (form == Form::squared || (pivot[l] > 0 && s >= smallest_shift * largest));
-            finish_strength(task, form, first + l, x, gained, shrunk, out);
+            finish_strength(problem, form, first + l, x, gained, shrunk, out);
         }
     }
     return out;
@@ -126,13 +126,14 @@ inline RidgePaths solve_band(const RidgeTask& task, Form form, const std::vector
 
 // Every strength on the tridiagonal matrix with zeros on its diagonal and e beside it, squared; x is (m + 1, n).  Its
 // systems need pivots.
-inline RidgePaths solve_alternating(const RidgeTask& task, const std::vector<double>& e, const std::vector<double>& x) {
-    const int vectors = task.vectors(), n = static_cast<int>(x.size()) / vectors;
-    RidgePaths out(task, n);
+inline RidgePaths solve_alternating(const RidgeProblem& problem, const std::vector<double>& e,
+                                    const std::vector<double>& x) {
+    const int vectors = problem.vectors(), n = static_cast<int>(x.size()) / vectors;
+    RidgePaths out(problem, n);
     std::vector<std::complex<double>> diagonal, below, above, z;
     std::vector<double> shrunk(x.size()), gained(x.size());
-    for (size_t number = 0; number < task.strengths.size(); ++number) {
-        const double root = std::sqrt(task.strengths[number]);
+    for (size_t number = 0; number < problem.strengths.size(); ++number) {
+        const double root = std::sqrt(problem.strengths[number]);
         int info = 0;
         diagonal.assign(n, {0, -root});
         below.assign(e.begin(), e.end());
@@ -141,56 +142,56 @@ inline RidgePaths solve_alternating(const RidgeTask& task, const std::vector<dou
         blas.zgtsv(&n, &vectors, below.data(), diagonal.data(), above.data(), z.data(), &n, &info);
         for (size_t i = 0; i < x.size(); ++i) shrunk[i] = root * z[i].imag(), gained[i] = z[i].real();
         out.solved[number] = info == 0;
-        finish_strength(task, Form::squared, number, x, gained, shrunk, out);
+        finish_strength(problem, Form::squared, number, x, gained, shrunk, out);
     }
     return out;
 }
 
-// Room for applying reflectors to some vectors.
-inline std::vector<double> reflector_room(int vectors) {
+// Memory that LAPACK needs to apply reflectors to some vectors.
+inline std::vector<double> reflector_work(int vectors) {
     return std::vector<double>(vectors < few_vectors
                                    ? std::max(1, vectors)
                                    : static_cast<size_t>(reflector_block) * (vectors + reflector_block + 1));
 }
 
 // M is symmetric (n, n), its rows from the diagonal on; it is overwritten.  x is (m + 1, n), M becomes shrink M.
-inline RidgePaths symmetric_paths(const RidgeTask& task, Form form, double* M, int n, double shrink,
+inline RidgePaths symmetric_paths(const RidgeProblem& problem, Form form, double* M, int n, double shrink,
                                   std::vector<double> x) {
-    BandForm condensed(M, n);
-    for (double& value : condensed.numbers()) value *= shrink;
-    condensed.apply("T", x.data(), task.vectors());
-    RidgePaths out = solve_band(task, form, condensed.numbers(), condensed.width(), x);
-    condensed.apply("N", out.coef.data(), task.systems());
+    BandedForm condensed(M, n);
+    for (double& value : condensed.values()) value *= shrink;
+    condensed.apply("T", x.data(), problem.vectors());
+    RidgePaths out = solve_banded(problem, form, condensed.values(), condensed.width(), x);
+    condensed.apply("N", out.coef.data(), problem.systems());
     return out;
 }
 
 // A is (n, N), n <= N, overwritten; x is (m + 1, n).  Row order of A is the column order of A': LAPACK sees the
 // transposed one.
-inline RidgePaths bidiagonal_paths(const RidgeTask& task, double* A, int n, int N, std::vector<double> inside) {
-    const int r = n, vectors = task.vectors(), systems = task.systems();
+inline RidgePaths bidiagonal_paths(const RidgeProblem& problem, double* A, int n, int N, std::vector<double> inside) {
+    const int r = n, vectors = problem.vectors(), systems = problem.systems();
     std::vector<double> tau(r), square(static_cast<size_t>(r) * r), work;
-    int room, info = 0;
-    const auto sized = [&](size_t numbers) {
-        work.assign(numbers, 0);
-        room = static_cast<int>(numbers);
+    int lwork, info = 0;
+    const auto sized = [&](size_t values) {
+        work.assign(values, 0);
+        lwork = static_cast<int>(values);
     };
     sized(static_cast<size_t>(reflector_block) * N);
     const bool wide = n < N;
-    if (wide) blas.geqrf(&N, &n, A, &N, tau.data(), work.data(), &room, &info);  // A' = Q R
+    if (wide) blas.geqrf(&N, &n, A, &N, tau.data(), work.data(), &lwork, &info);  // A' = Q R
     for (int column = 0; column < r; ++column)
         std::copy_n(A + static_cast<size_t>(column) * N, wide ? column + 1 : r,
                     &square[static_cast<size_t>(column) * r]);
 
     std::vector<double> d(r), e(r), tau_left(r), tau_right(r);
     sized(static_cast<size_t>(reflector_block) * 2 * r);
-    blas.gebrd(&r, &r, square.data(), &r, d.data(), e.data(), tau_left.data(), tau_right.data(), work.data(), &room,
+    blas.gebrd(&r, &r, square.data(), &r, d.data(), e.data(), tau_left.data(), tau_right.data(), work.data(), &lwork,
                &info);
     const auto apply = [&](const char* which, const char* transposed, const std::vector<double>& tau_of,
                            std::vector<double>& to, int count) {
-        work = reflector_room(count);
-        room = static_cast<int>(work.size());
+        work = reflector_work(count);
+        lwork = static_cast<int>(work.size());
         blas.ormbr(which, "L", transposed, &r, &count, &r, square.data(), &r, tau_of.data(), to.data(), &r, work.data(),
-                   &room, &info);
+                   &lwork, &info);
     };
     apply("P", "T", tau_right, inside, vectors);
     std::vector<double> beside(2 * r - 1), alternating(static_cast<size_t>(vectors) * 2 * r);
@@ -200,7 +201,7 @@ inline RidgePaths bidiagonal_paths(const RidgeTask& task, double* A, int n, int 
         for (int v = 0; v < vectors; ++v)
             alternating[static_cast<size_t>(v) * 2 * r + 2 * i] = inside[static_cast<size_t>(v) * r + i];
     }
-    RidgePaths found = solve_alternating(task, beside, alternating);
+    RidgePaths found = solve_alternating(problem, beside, alternating);
     std::vector<double> right(static_cast<size_t>(systems) * r);
     for (int v = 0; v < systems; ++v)
         for (int i = 0; i < r; ++i)
@@ -213,9 +214,9 @@ inline RidgePaths bidiagonal_paths(const RidgeTask& task, double* A, int n, int 
     found.coef.assign(static_cast<size_t>(systems) * N, 0);
     for (int v = 0; v < systems; ++v)
         std::copy_n(&right[static_cast<size_t>(v) * r], r, &found.coef[static_cast<size_t>(v) * N]);
-    work = reflector_room(systems);
-    room = static_cast<int>(work.size());
-    blas.ormqr("L", "N", &N, &systems, &r, A, &N, tau.data(), found.coef.data(), &N, work.data(), &room, &info);
+    work = reflector_work(systems);
+    lwork = static_cast<int>(work.size());
+    blas.ormqr("L", "N", &N, &systems, &r, A, &N, tau.data(), found.coef.data(), &N, work.data(), &lwork, &info);
     return found;
 }
 

@@ -29,24 +29,24 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ..._core import _ext
-from ..._runtime.progress import say
+from ..._runtime.progress import print_line
 from ..._runtime.threads import blas_threads
-from ...rows.kernel_row_cache import RowCache
+from ...rows.row_cache import RowCache
 from ..dual.kernel_state import coefficients
 from ..dual.linear import (
-    ROUNDING,
-    TINY,
+    GAP_FLOOR,
+    TINY_PROBLEM,
     DualState,
-    _arrays,
-    _face_pays,
-    _stages,
-    _suitable_rows,
-    direction_apart,
+    core_arrays,
+    face_steps_pay,
+    float32_suffices,
     moments,
+    precision_stages,
     relative_gap,
-    single_suits,
     solve_linear,
-    spread,
+    splits_off_mean,
+    suitable_storage,
+    total_variance,
 )
 from .interior_point import half_square, solve_interior
 
@@ -81,19 +81,21 @@ def solve_lp(
             X, y, cap, n_classes, "max", fit_intercept=fit_intercept,
             tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs, verbose=verbose,
         )  # fmt: skip
-    X = _suitable_rows(X)
+    X = suitable_storage(X)
     centre, square = moments(X)
-    typical = float(cap.mean())
-    apart = fit_intercept or direction_apart(typical * spread(centre, square), typical * float(centre @ centre))
+    mean_cap = float(cap.mean())
+    apart = fit_intercept or splits_off_mean(
+        mean_cap * total_variance(centre, square), mean_cap * float(centre @ centre)
+    )
     mean = centre if apart else None
     solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
-    if X.shape[0] * X.shape[1] * n_classes <= TINY:
-        stages = _tiny(_arrays(X, np.float64), tol)
+    if X.shape[0] * X.shape[1] * n_classes <= TINY_PROBLEM:
+        stages = _tiny(core_arrays(X, np.float64), tol)
     else:
-        kinds = _stages(X, tol, single_suits(centre, square))
-        stages = [(_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in kinds]
+        kinds = precision_stages(X, tol, float32_suffices(centre, square))
+        stages = [(core_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in kinds]
     rows = (lambda: X.toarray() if sparse.issparse(X) else X) if few_parameters(X.shape, n_classes) else None
-    face = _face_pays(X, n_classes)
+    face = face_steps_pay(X, n_classes)
     return _solve(
         solve, stages, y, cap, n_classes, p, mean, fit_intercept, face, rows, min(X.shape), tol, max_iter, seed, state,
         verbose,
@@ -131,7 +133,7 @@ def solve_lp_kernel(
         single = (K.diagonal if isinstance(K, RowCache) else K).dtype == np.float32
         goal = 0.9 * tol if single else tol
         solve, arrays = (_ext.lp_rows, (K, K.diagonal)) if isinstance(K, RowCache) else (_ext.lp_gram, (K,))
-        stages = _tiny(arrays, tol) if n * n * k <= TINY else [(arrays, goal, single)]
+        stages = _tiny(arrays, tol) if n * n * k <= TINY_PROBLEM else [(arrays, goal, single)]
         d = n if R is None else R.shape[1]
         rows = (lambda: R) if R is not None and few_parameters(R.shape, k) else None
         found, interior = _solve(
@@ -144,7 +146,7 @@ def solve_lp_kernel(
     most = max_iter if factored is None else min(max_iter, 100 + n // k)
     factor: np.ndarray | None = None
     support: np.ndarray | None = None
-    left, needed = max_iter, tol if n * n * k > TINY else min(tol, POLISHED)
+    left, needed = max_iter, tol if n * n * k > TINY_PROBLEM else min(tol, POLISHED)
     if coarse is not None:
         K = coarse()
         state = run(K, state, most)
@@ -191,7 +193,7 @@ def _as_kernel_state(found: DualState, interior: bool, y: np.ndarray, R: np.ndar
 
 def _tiny(arrays: tuple[Any, ...], tol: float) -> list[Stage]:
     """What the user asked for, and then rounding, which costs next to nothing here."""
-    return [(arrays, tol, False), (arrays, min(tol, ROUNDING), True)]
+    return [(arrays, tol, False), (arrays, min(tol, GAP_FLOOR), True)]
 
 
 def _needed(stages: list[Stage], tol: float) -> float:
@@ -248,7 +250,7 @@ def _solve(
             best, bound = None, -np.inf
         rough = goal > tol
         if verbose:
-            say(
+            print_line(
                 f"p={p:g}: {passes} passes, objective {out['primal']:.6g}, "
                 f"relative gap {relative_gap(out['primal'], out['gap']):.1e}"
             )
@@ -256,7 +258,7 @@ def _solve(
         if best is None or out["primal"] <= best["primal"]:
             best = out
         # Only float32 stages have a goal below tol that is not rounding: where they reach it, that is enough.
-        if passes >= most or (tol > goal > ROUNDING and relative_gap(out["primal"], out["gap"]) <= goal):
+        if passes >= most or (tol > goal > GAP_FLOOR and relative_gap(out["primal"], out["gap"]) <= goal):
             break
     assert best is not None
     needed, interior = _needed(stages, tol), False
@@ -276,7 +278,7 @@ def _solve(
             *_sparse_duals(point.alpha, cap), tol, 0, False, False, seed,
         )  # fmt: skip
         if verbose:
-            say(
+            print_line(
                 f"p={p:g}: {point.n_iter} interior-point steps, objective {out['primal']:.6g}, "
                 f"relative gap {relative_gap(out['primal'], out['gap']):.1e}"
             )

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from ..._runtime.progress import tell, tell_gap
+from ..._runtime.progress import report, report_gap
 
 SHORT, SHORTEST = 0.1, 1e-8  # a step below these is worth another try, and no progress
 PATIENCE = 20  # steps in which the gap falls by less than a tenth: rounding is all there is
@@ -179,7 +179,7 @@ def solve_interior(
         dual = float((a * rival).sum()) - half_square(V[:, :d], q)
         # What is missing to sum_i c_i = 0 would have to be made up by duals, at the price of part of a margin each.
         gap = abs(objective - dual) + float(np.abs(V[:, d:]).sum()) / scale
-        tell_gap(gap / max(objective, 1e-300), tol)
+        report_gap(gap / max(objective, 1e-300), tol)
         if gap < 0.9 * mark:
             mark, last = gap, n_iter
         if objective < lowest[0]:
@@ -188,7 +188,7 @@ def solve_interior(
             nearest = gap, a
         if gap <= tol * objective or n_iter >= min(max_iter, last + PATIENCE) or a.size * mu <= VANISHED * objective:
             break
-        tell()
+        report()
         n_iter += 1
         length, dW, da, ds = step(W, V, a, s, p < 2)
         if p > 2 and length < SHORT:
@@ -215,11 +215,11 @@ def _axes(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         A[j:, j:end] = np.triu(reflectors)
         if end < n:
             A[j:, end:] = lapack.dormqr("L", "T", reflectors, tau, A[j:, end:], PANEL * n)[0]
-        tell()
+        report()
     axes = np.eye(d, n, order="F")
     for j, reflectors, tau in reversed(panels):
         axes[j:, j:] = lapack.dormqr("L", "N", reflectors, tau, axes[j:, j:], PANEL * n)[0]
-        tell()
+        report()
     return axes, A[:n].T
 
 
@@ -264,7 +264,7 @@ class _System:
             S -= (outer.T @ outer).reshape(S.shape)
             for l in range(k):
                 own[l] += (Z[part] * inner[part, l, None]).T @ Z[part]
-            tell()
+            report()
         for l in range(k):
             S[l, :, l, :] = own[l]
         if d < width:  # a constant added to all intercepts changes nothing: hold it

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmargin._runtime.progress import say
+from skmargin._runtime.progress import print_line
 from skmargin.rows.blocks import LANES, Block, BlockRows
 from skmargin.rows.moments import Sample
 
@@ -76,7 +76,7 @@ def solve_rows(
     free = free_memory()
     fits = free is None or 8 * rows.n_rows * rows.n_features <= MEMORY_SHARE * free
     if verbose:
-        say(f"blocks: {found.reason}; {'the rows are read into memory' if fits else 'steps on all rows go on'}")
+        print_line(f"blocks: {found.reason}; {'the rows are read into memory' if fits else 'steps on all rows go on'}")
     if fits:
         return solve_loaded(load(rows))
     if found.state is None:

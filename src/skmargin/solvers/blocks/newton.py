@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from skmargin._runtime.progress import say, tell_gap
+from skmargin._runtime.progress import print_line, report_gap
 from skmargin._runtime.threads import blas_threads
 from skmargin.rows.blocks import ArrayRows, Block, BlockRows
 from skmargin.rows.moments import Overview, Sample, look
@@ -218,7 +218,7 @@ class SmoothedNewton:
         """Why this gear should not go on; empty if it should."""
         least = LEAST_PAIRS if self.calm else LEAST_PAIRS_WILD
         if self.verbose:
-            say(
+            print_line(
                 f"blocks: sample of {len(self.S.y)} rows, width {self.width:.2g}, {self.expected:.3g} pairs in the "
                 f"band for each parameter, loss of fresh rows {self.loss_ratio:.2f} times that of the sample"
             )
@@ -324,7 +324,7 @@ class SmoothedNewton:
     def _certified(self, here: Place) -> BlockState | None:
         """The state, if the gap of this point is below ``tol`` in double precision."""
         bound = here.sums.residual + 0.5 * float((np.square(here.gradient) * self.penalty).sum())
-        tell_gap(min(1.0, bound / max(here.objective, np.finfo(float).tiny)), self.tol)
+        report_gap(min(1.0, bound / max(here.objective, np.finfo(float).tiny)), self.tol)
         if bound > self.tol * here.objective:
             return None
         task = self._task(here.W, here.width, 0.0)
@@ -350,7 +350,7 @@ class SmoothedNewton:
     def _say(self, stage: Stage, trial: Place) -> None:
         if self.verbose:
             half = 0.5 * float((np.square(trial.gradient) * self.penalty).sum())
-            say(
+            print_line(
                 f"blocks: {f'pass {self.passes}' if stage.final else 'some of the rows'}, objective "
                 f"{trial.objective:.6g}, width {trial.width:.2g}, residuals {trial.sums.residual / trial.objective:.1e}"
                 f", gradient {half / trial.objective:.1e}, damping {self.lam:.1g}"

@@ -13,22 +13,22 @@ sum.  It is the stopping rule, the selection rule and the shrinking rule in one:
 
     W = a few random samples
     repeat
-        rows of K for W, the square K_WW (where W is most samples, within the rows themselves)
-        block ascent on W (_core/kernel/block_ascent.hpp) until sum_W g_i <= max(0.85 tol P, 0.05 of what it was),
-            or not so far where memory holds only a part of the samples that should be in W;
-            passes that do not get there soon gather momentum (_core/kernel/momentum.hpp)
-        F += K dc for the samples that changed; steps on whole rows have done so
+        rows of K for W, and K_WW (read from the rows themselves where W is most samples)
+        block ascent on W (_core/kernel/block_ascent.hpp) until sum_W g_i <= max(0.85 tol P, 0.05 of its first value),
+            or less far where memory holds only a part of the samples that should be in W;
+            slow passes add momentum (_core/kernel/momentum.hpp)
+        F += K dc for the samples that changed (steps on whole rows have done so)
         g over all samples, P;    stop if sum g_i <= tol P
-        W = the samples of all but two per cent of the gap, of those without a row only such as have about the mean gap
-            and not more than half as many as have a row  u  support vectors inside their bounds
+        W = the samples that carry all but two per cent of the gap; of those without a row only samples with about the
+            mean gap, at most half as many as have a row; and all support vectors strictly inside their bounds
 
-Free intercept (method of multipliers): blocks see the scores F + b + t tot and the curvature K_ii + t with
-tot = sum_i c_i, and b += t tot after every pass.  The gap is certified with duals that satisfy the constraint exactly:
-made a circulation between the classes (_core/intercept/circulation.hpp), which are then the duals returned; what this
-changes in the scores of all samples alike is taken back by b.
+Free intercept (method of multipliers): blocks see the scores F + b + t s and the curvature K_ii + t with
+s = sum_i c_i, and b += t s after every pass (t is ``proximal``).  The gap is certified with duals that satisfy the
+constraint exactly: they are made a circulation between the classes (_core/intercept/circulation.hpp) and returned; a
+change of the scores that is common to all samples is compensated by b.
 
-The primal point is that of the duals, or a little longer (``stretch``): with many free support vectors their small
-losses, which the dual hardly feels any more, are most of the gap.
+The primal point is that of the duals times ``stretch`` >= 1: with many free support vectors their small losses, to
+which the dual is nearly flat, are most of the gap.
 
 Crammer & Singer (2001), Weston & Watkins (1998), Lapin, Hein & Schiele (2015) for the losses; Fercoq & Richtarik
 (2015) for the momentum.
@@ -40,23 +40,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._runtime.progress import tell_gap
+from ..._runtime.progress import report_gap
 from ...rows.kernel_rows import KernelRows
-from .kernel_rounds import ROUNDING, KernelWork
 from .kernel_state import KernelState
+from .working_set import FLOAT32_GAP_SHARE, WorkingSetAscent
 
-INNER = 0.85  # how far a round goes: this share of the final target,
-DROP, BAND_DROP = 0.05, 0.03  # or of the gap it found; steps of the band loss are cheap beside rows
-CROWDED_DROP = 0.3  # where memory does not hold all samples that need work
+ROUND_TARGET = 0.85  # a round stops at this share of the final target,
+ROUND_DROP, ODM_ROUND_DROP = 0.05, 0.03  # or at this share of the gap it began with; steps of ODM are cheap
+CROWDED_ROUND_DROP = 0.3  # the same where memory does not hold all samples that need work
 
 
-def solve_kernel(
+def solve_kernel_dual(
     rows: KernelRows,
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
     loss: str,
-    K: int = 1,
+    top_k: int = 1,
     fit_intercept: bool = True,
     tol: float = 1e-3,
     max_iter: int = 10_000,
@@ -65,9 +65,9 @@ def solve_kernel(
     mu: float = 0.0,
     theta: float = 0.0,
     rivals: np.ndarray | None = None,
-    share: float = 0.0,
-    reference: float = 0.0,
-    spoilt: np.ndarray | None = None,
+    majorizer_share: float = 0.0,
+    majorizer_value: float = 0.0,
+    stale_samples: np.ndarray | None = None,
     max_updates: float = np.inf,
 ) -> KernelState:
     """Minimise the problem above to a certified relative duality gap of ``tol``.
@@ -83,9 +83,9 @@ def solve_kernel(
     n_classes : int
         Number of classes k.
     loss : {"max", "sum", "top", "band"}
-        Crammer-Singer, Weston-Watkins, the mean of the ``K`` largest hinges, or the loss of the optimal margin
+        Crammer-Singer, Weston-Watkins, the mean of the ``top_k`` largest hinges, or the loss of the optimal margin
         distribution machine with fixed rivals (_core/losses/odm.hpp).
-    K : int, default=1
+    top_k : int, default=1
         For ``"top"``.
     fit_intercept : bool, default=True
         With an intercept that is not penalised.
@@ -100,9 +100,9 @@ def solve_kernel(
     mu, theta, rivals : float, float, ndarray of shape (n,), int32
         For ``"band"``; no rivals with ``mu=0``.
     share, reference : float, default=0
-        A gap of ``share * (reference - objective)`` is small enough as well.
+        A gap of ``majorizer_share * (majorizer_value - objective)`` is small enough as well.
     spoilt : ndarray of int, optional
-        Samples of a start whose duals are far off, and with them all scores: they are the first working set.
+        Samples of a start whose duals are far from optimal: they are the first working set.
     max_updates : float, default=inf
         About how many block steps may be taken.
 
@@ -110,48 +110,48 @@ def solve_kernel(
     -------
     KernelState
     """
-    named = loss, K, mu, theta, np.zeros(0, np.int32) if rivals is None else rivals
-    work = KernelWork(rows, y, cap, n_classes, named, fit_intercept, tol, state)
+    loss_spec = loss, top_k, mu, theta, np.zeros(0, np.int32) if rivals is None else rivals
+    work = WorkingSetAscent(rows, y, cap, n_classes, loss_spec, fit_intercept, tol, state)
     working_set = work.first_set(np.random.default_rng(random_state))
 
     def goal() -> float:
-        return max(tol * work.objective, share * (reference - work.objective))
+        return max(tol * work.objective, majorizer_share * (majorizer_value - work.objective))
 
     if work.gap <= goal():
-        # Of a start there are no other scores to put these to the test.
+        # The scores of a start are the only ones: nothing checks their rounding, so they are computed in float64.
         if state is not None and state.double and rows.dtype == np.float32:
             rows.promote()
             work.restart()
         if work.gap <= goal() and work.certify(goal, last=False):
             return work.result()
-    care, left, drop = INNER, max_iter, BAND_DROP if loss == "band" else DROP
-    if spoilt is not None and len(spoilt):
-        first = spoilt[: rows.limit]
-        work.ascend(first, max(care * goal(), drop**2 * work.g[first].sum()), left, random_state)
+    target_fraction, left, drop = ROUND_TARGET, max_iter, ODM_ROUND_DROP if loss == "band" else ROUND_DROP
+    if stale_samples is not None and len(stale_samples):
+        first = stale_samples[: rows.limit]
+        work.ascend(first, max(target_fraction * goal(), drop**2 * work.sample_gaps[first].sum()), left, random_state)
         working_set, left = work.select(), max(1, max_iter - work.n_iter)
-    fresh = 0  # pass after which float32 was put to the test
+    float32_checked_at = 0  # pass after which the rounding of float32 was checked
     for seed in range(1, max_iter + 1):
-        held = work.g[working_set].sum()
-        target = max(care * goal(), drop * held)
+        held = work.sample_gaps[working_set].sum()
+        target = max(target_fraction * goal(), drop * held)
         if len(working_set) == rows.limit < rows.n and held > 0:
-            # A part of all that needs work: its share of the goal, and not far, since the others will answer.
-            target = held * max(care * goal() / max(held, work.gap), CROWDED_DROP)
-        usual = work.n_updates / work.n_iter if work.n_iter else len(working_set)  # steps of a pass
+            # Only a part of the samples that need work: its share of the goal, and less far, since the rest will react.
+            target = held * max(target_fraction * goal() / max(held, work.gap), CROWDED_ROUND_DROP)
+        usual = work.n_updates / work.n_iter if work.n_iter else len(working_set)  # block steps a pass
         passes = min(left, max(1.0, (max_updates - work.n_updates) / max(1.0, usual)))
         stuck = work.ascend(working_set, target, int(passes), random_state + seed)
         left = max_iter - work.n_iter if work.n_updates < max_updates else 0
-        tell_gap(work.gap / work.objective if work.objective > 0 else 0.0, tol)
+        report_gap(work.gap / work.objective if work.objective > 0 else 0.0, tol)
         if work.gap <= goal() or left <= 0:
             dtype = rows.dtype
-            if fresh < work.n_iter and rows.dtype == np.float32:
-                if work.rounding() > ROUNDING * goal():
+            if float32_checked_at < work.n_iter and rows.dtype == np.float32:
+                if work.recompute_scores() > FLOAT32_GAP_SHARE * goal():
                     rows.promote()
                     work.restart()
-                fresh = work.n_iter
+                float32_checked_at = work.n_iter
             if (work.gap <= goal() or left <= 0) and work.certify(goal, last=left <= 0):
                 break
             if rows.dtype == dtype:
-                care *= 0.3  # the duals are not balanced well enough
+                target_fraction *= 0.3  # the duals were too far from feasible
         elif stuck and rows.dtype == np.float32:
             rows.promote()
             work.restart()
@@ -164,24 +164,24 @@ def certified(
     y: np.ndarray,
     cap: np.ndarray,
     loss: str,
-    K: int,
+    top_k: int,
     state: KernelState,
     scores: np.ndarray,
     fit_intercept: bool,
     tol: float,
     bound: float,
 ) -> KernelState:
-    """The machine of duals that another solver found, with objective and gap from the kernel matrix itself.
+    """Objective and gap, from the kernel matrix itself, of duals that another solver found.
 
-    ``scores`` (k, n) are those that the solver had in mind, without b, and ``bound`` its lower bound of all objectives.
+    ``scores`` (k, n) are those of that solver, without b, and ``bound`` is its lower bound of the objective.
     """
-    named = loss, K, 0.0, 0.0, np.zeros(0, np.int32)
-    work = KernelWork(rows, y, cap, len(state.b), named, fit_intercept, tol, state)
-    if fit_intercept:  # where rows lie far from zero, a sum of c that is not quite zero moves all scores alike
+    loss_spec = loss, top_k, 0.0, 0.0, np.zeros(0, np.int32)
+    work = WorkingSetAscent(rows, y, cap, len(state.b), loss_spec, fit_intercept, tol, state)
+    if fit_intercept:  # far from zero, a sum of c that is not quite zero shifts all scores
         work.b += (scores - work.F).mean(axis=1)
         work.balance()
-    work.tune()
-    work.measure()
+    work.choose_stretches()
+    work.evaluate()
     work.bound = bound
-    work.beware()
+    work.add_rounding_to_gap()
     return replace(work.result(), n_iter=state.n_iter)

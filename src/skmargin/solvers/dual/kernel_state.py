@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .linear import growth
+from .linear import dual_rescaling
 
 
 @dataclass
 class KernelState:
-    """Result of `solve_kernel`, and where another call may start.
+    """Result of `solve_kernel_dual`, and where another call may start.
 
     ``alpha`` (n, k) are the duals, zero at the own class, ``b`` (k,) the intercepts; ``objective`` is the primal
     value, ``gap`` the certified relative duality gap, ``n_iter`` the passes over working sets, ``scores`` (k, n) those
     of the training rows without b, ``n_updates`` the block steps, ``n_rows_computed`` the rows of the kernel matrix
-    that were computed.  The class vectors and b are to be taken ``stretch`` times as long.  ``double`` says of a start
-    that float32 was not exact enough for it, or never used.
+    that were computed.  The published class vectors and b are ``stretch`` times those of the duals.  ``double``: a
+    start from a solve that ended in float64.
     """
 
     alpha: np.ndarray
@@ -32,14 +32,14 @@ class KernelState:
     double: bool = False
 
     def machine(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients of the rows and intercepts that have this objective and gap."""
+        """Coefficients of the rows, and intercepts, to which objective and gap belong."""
         return self.stretch * coefficients(self.alpha, y), self.stretch * self.b
 
     def rescaled(self, ratio: np.ndarray, y: np.ndarray) -> KernelState:
         """Where to start when the bounds of the duals have changed by these ratios."""
         assert self.scores is not None
         size = float(np.vdot(coefficients(self.alpha, y).T, self.scores))
-        alpha = self.alpha * growth(ratio, float(self.alpha.sum()), size)[:, None]
+        alpha = self.alpha * dual_rescaling(ratio, float(self.alpha.sum()), size)[:, None]
         return KernelState(alpha, self.b, double=self.scores.dtype == np.float64)
 
 

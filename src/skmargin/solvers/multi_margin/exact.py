@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..._runtime.shared_rows import form_of
+from ..._runtime.shared_rows import converted
 from ..blocks.newton import BlockState
 from ..blocks.passes import BlockProblem
 from ..blocks.plan import solve_in_memory, suits
@@ -34,7 +34,7 @@ def with_constant(X: Any, value: float) -> Any:
             return sparse.csr_array(sparse.hstack([rows, sparse.csr_array(column)], format="csr"))
         return np.hstack([rows, column])
 
-    return form_of(X, value, make)
+    return converted(X, value, make)
 
 
 def block_problem(k: int, C: float, fit_intercept: bool) -> BlockProblem:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._runtime.progress import part, tell
+from ..._runtime.progress import progress_range, report
 from ..dual.linear import DualState
 from .exact import solve_multi_margin
 
@@ -235,7 +235,7 @@ def solve_semi_supervised(
     """
 
     def solve(rows: Any, labels: np.ndarray, weights: np.ndarray, state: DualState | None) -> DualState:
-        with part(0, 0):
+        with progress_range(0, 0):
             found = solve_multi_margin(
                 rows, labels, weights, n_classes,
                 fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
@@ -263,7 +263,7 @@ def solve_semi_supervised(
     machine = _spread(machine, labeled, cap / (n_classes + 1))
     trajectory, rounds = [], 1
     for stage, r in enumerate(STAGES):
-        tell((stage + 1) / (len(STAGES) + 1))
+        report((stage + 1) / (len(STAGES) + 1))
         weights = np.where(free, r * cap, cap)
         reached = np.inf
         for last in [False] * (ROUNDS - 1) + [True]:
@@ -301,7 +301,7 @@ def _spread(state: DualState, rows: np.ndarray, cap: np.ndarray) -> DualState:
 
 
 def _forget(state: DualState, rows: np.ndarray) -> DualState:
-    """The same duals but zero in the rows marked."""
+    """The same duals, set to zero in the rows marked."""
     sizes = np.diff(state.start)
     kept = np.repeat(~rows, sizes)
     start = np.r_[0, np.cumsum(np.where(rows, 0, sizes))]

@@ -25,9 +25,9 @@ import numpy as np
 from scipy import sparse
 
 from ..._core import _ext
-from ..._runtime.progress import say, tell
+from ..._runtime.progress import print_line, report
 from ...rows.gram import row_blocks
-from ..dual.linear import _arrays, relative_gap
+from ..dual.linear import core_arrays, relative_gap
 
 PATIENCE = 8  # halvings in a row that end the run
 
@@ -100,7 +100,7 @@ def epoch(
     """
     run: Any = _ext.csr_epoch if sparse.issparse(X) else _ext.dense_epoch
     out: tuple[np.ndarray, np.ndarray, float] = run(
-        *_arrays(X, np.float64), y, cap, W, b, fit_intercept, step, decay, first, variance_reduction, seed
+        *core_arrays(X, np.float64), y, cap, W, b, fit_intercept, step, decay, first, variance_reduction, seed
     )
     return out
 
@@ -142,9 +142,9 @@ def solve_svrg(
         mixture.add(*mixture.machine())
         gap = relative_gap(value, value - mixture.bound)
         if verbose:
-            say(f"SVRG: {n_iter} epochs, objective {value:.6g}, relative gap {gap:.1e}, step {step:.1e}")
+            print_line(f"SVRG: {n_iter} epochs, objective {value:.6g}, relative gap {gap:.1e}, step {step:.1e}")
         halvings = halvings + 1 if small else 0
-        tell(max(n_iter / max_iter, halvings / PATIENCE))
+        report(max(n_iter / max_iter, halvings / PATIENCE))
         step *= 0.5 if small else 1.1
         if gap <= tol or halvings == PATIENCE:
             break

@@ -1,8 +1,8 @@
-"""Inner problems of the kernel optimal margin distribution machine (outer.py), by two gears.
+"""InnerSolver problems of the kernel optimal margin distribution machine (outer.py), by two gears.
 
 `KernelInner`   block ascent on a growing working set (dual/kernel.py)
 `FactorInner`   the linear machine on the rows of a factor R of the kernel matrix, K = R R', by Newton steps: few rows
-                or a kernel matrix of low rank, where block ascent crawls
+                or a kernel matrix of low rank, where block ascent is slow
 
 Newton steps see centred rows of R, and class vectors w that need not come from their duals.  What is published has
 coefficients c of the rows, f = K c + b: the duals, which are zero for many rows, where their gap is small enough; where
@@ -20,13 +20,13 @@ from scipy import linalg, sparse
 
 from ..._core import _ext
 from ...rows.kernel_rows import KernelRows
-from ..dual.kernel import solve_kernel
+from ..dual.kernel import solve_kernel_dual
 from ..dual.kernel_factor import can_factor, factor
 from ..dual.kernel_state import KernelState, coefficients
-from ..dual.linear import COLD_STEPS, all_but_reserve, newton_step
+from ..dual.linear import NEWTON_STEPS_COLD, first_gear_iterations, newton_step_flops
 from ..primal.factor import pivoted
 from .inner_linear import NEWTON_PARAMETERS, LinearPoint, NewtonInner
-from .outer import Descent, Effort, Machine, best_of
+from .outer import Limits, OdmProblem, OdmSolution, best_of
 
 PATIENCE = 100  # block steps for each row after which a small kernel matrix is factored
 DUAL_STEPS = 100  # Newton steps for duals that can be published
@@ -46,31 +46,33 @@ class KernelPoint:
         """Coefficients (n, k) of the rows."""
         return coefficients(self.state.alpha, self.y) if self.own_coef is None else self.own_coef
 
-    def of(self, machine: Machine) -> KernelPoint:
-        """Without intercepts where the machine has none."""
-        return replace(self, state=replace(self.state, b=machine.intercepts(self.state.b)))
+    def of(self, problem: OdmProblem) -> KernelPoint:
+        """The point for this problem: without intercepts where it has none."""
+        return replace(self, state=replace(self.state, b=problem.intercepts(self.state.b)))
 
 
 class KernelInner:
     """Block ascent."""
 
-    def __init__(self, rows: KernelRows, machine: Machine, seed: int, start: KernelPoint | None = None) -> None:
-        self.rows, self.machine, self.seed, self.n_iter = rows, machine, seed, 0
+    def __init__(self, rows: KernelRows, problem: OdmProblem, seed: int, start: KernelPoint | None = None) -> None:
+        self.rows, self.problem, self.seed, self.n_iter = rows, problem, seed, 0
         self.budget = PATIENCE * rows.n if can_factor(rows) else np.inf  # block steps left before the next gear
         self.R: np.ndarray | None = None
         self.state: KernelState | None = None
-        self.ratio: Any = 1.0  # by which the weights have grown since
+        self.ratio: Any = 1.0  # of the weights to those of the start
         if start is not None:
-            self.ratio = (machine.cap / start.cap)[:, None]
-            self._set(start.of(machine))
+            self.ratio = (problem.cap / start.cap)[:, None]
+            self._set(start.of(problem))
 
-    def _set(self, place: KernelPoint) -> None:
-        self.state, self.place = place.state, place
-        self.scores, self.half_norm = scores_and_half_norm(place)
+    def _set(self, iterate: KernelPoint) -> None:
+        self.state, self.iterate = iterate.state, iterate
+        self.scores, self.half_norm = scores_and_half_norm(iterate)
 
-    def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
-        """See `Inner`."""
-        machine, state, moved = self.machine, self.state, None
+    def solve(
+        self, mu: float, rivals: np.ndarray, tol: float, majorizer_share: float, majorizer_value: float, max_iter: int
+    ) -> bool:
+        """See `InnerSolver`."""
+        problem, state, moved = self.problem, self.state, None
         if state is not None:  # negative duals belong to the fixed rivals
             old = self.ratio * state.alpha
             alpha = np.maximum(0, old)
@@ -78,114 +80,117 @@ class KernelInner:
                 alpha[np.arange(len(rivals)), rivals] += np.minimum(0, old).sum(axis=1)
                 moved = np.flatnonzero((alpha != old).any(axis=1))
             state, self.ratio = replace(state, alpha=alpha), 1.0
-        last = max_iter if self.budget == np.inf else all_but_reserve(max_iter)
-        state = solve_kernel(
-            self.rows, machine.y, machine.cap, machine.n_classes, "band", mu=mu, theta=machine.theta, rivals=rivals,
-            fit_intercept=machine.fit_intercept, tol=tol, share=share, reference=reference,
+        last = max_iter if self.budget == np.inf else first_gear_iterations(max_iter)
+        state = solve_kernel_dual(
+            self.rows, problem.y, problem.cap, problem.n_classes, "band", mu=mu, theta=problem.theta, rivals=rivals,
+            fit_intercept=problem.fit_intercept, tol=tol,
+            majorizer_share=majorizer_share, majorizer_value=majorizer_value,
             max_iter=max(1, last - self.n_iter), random_state=self.seed + self.n_iter, state=state,
-            spoilt=moved, max_updates=self.budget,
+            stale_samples=moved, max_updates=self.budget,
         )  # fmt: skip
         self.n_iter += state.n_iter
         self.budget -= state.n_updates
         self.objective, self.gap = state.objective, state.gap * state.objective
-        self._set(KernelPoint(state, machine.y, machine.cap))
-        return self.gap <= max(tol * self.objective, share * (reference - self.objective))
+        self._set(KernelPoint(state, problem.y, problem.cap))
+        return self.gap <= max(tol * self.objective, majorizer_share * (majorizer_value - self.objective))
 
     def next_gear(self) -> KernelInner | FactorInner | None:
-        """Block ascent again, for as long as Newton steps on the factor would take, and then these.
+        """First more block ascent, up to the cost of Newton steps on the factor, then these.
 
-        There is nothing after block ascent if there is no factor, or none that is small enough for them.
+        None if there is no factor that is small enough for Newton steps.
         """
         if self.budget == np.inf:
             return None
         if self.R is None:
-            self.R = small_factor(self.rows, self.machine.n_classes)
-            self.budget = np.inf if self.R is None else newton_updates(self.R, self.machine.n_classes)
+            self.R = small_factor(self.rows, self.problem.n_classes)
+            self.budget = np.inf if self.R is None else newton_updates(self.R, self.problem.n_classes)
             return self
-        gear = FactorInner(self.rows, self.R, self.machine, self.seed, self.place)
+        gear = FactorInner(self.rows, self.R, self.problem, self.seed, self.iterate)
         gear.n_iter = self.n_iter
         return gear
 
     def point(self) -> KernelPoint:
         """Where the last solve ended."""
-        return self.place
+        return self.iterate
 
     def zero(self) -> KernelPoint:
-        """See `Inner`."""
-        return kernel_zero(self.machine)
+        """See `InnerSolver`."""
+        return kernel_zero(self.problem)
 
 
 class FactorInner(NewtonInner):
     """Newton steps on the rows of a factor."""
 
-    def __init__(self, rows: KernelRows, R: np.ndarray, machine: Machine, seed: int, start: KernelPoint) -> None:
+    def __init__(self, rows: KernelRows, R: np.ndarray, problem: OdmProblem, seed: int, start: KernelPoint) -> None:
         duals, b = sparse.csr_array(start.state.alpha), start.state.b
         arrays = duals.indptr.astype(np.int64), duals.indices.astype(np.int32), duals.data
-        super().__init__(R, machine, seed, LinearPoint(start.coef.T @ R, b, arrays, b, start.y, start.cap))
-        self.rows, self.place = rows, start.of(machine)
-        self.scores, self.half_norm = scores_and_half_norm(self.place)
+        super().__init__(R, problem, seed, LinearPoint(start.coef.T @ R, b, arrays, b, start.y, start.cap))
+        self.rows, self.iterate = rows, start.of(problem)
+        self.scores, self.half_norm = scores_and_half_norm(self.iterate)
 
-    def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
-        """See `Inner`."""
+    def solve(
+        self, mu: float, rivals: np.ndarray, tol: float, majorizer_share: float, majorizer_value: float, max_iter: int
+    ) -> bool:
+        """See `InnerSolver`."""
 
         def reached() -> bool:
-            return self.gap <= max(tol * self.objective, share * (reference - self.objective))
+            return self.gap <= max(tol * self.objective, majorizer_share * (majorizer_value - self.objective))
 
-        self.of_duals = False
-        super().solve(mu, rivals, tol, share, reference, max_iter)
+        self.from_duals = False
+        super().solve(mu, rivals, tol, majorizer_share, majorizer_value, max_iter)
         W, scores, objective, bound = self.W, self.scores, self.objective, self.objective - self.gap
         if self.n_iter < max_iter:
-            self.of_duals = True
-            super().solve(mu, rivals, tol, share, reference, min(max_iter, self.n_iter + DUAL_STEPS))
+            self.from_duals = True
+            super().solve(mu, rivals, tol, majorizer_share, majorizer_value, min(max_iter, self.n_iter + DUAL_STEPS))
             bound = max(bound, self.objective - self.gap)
         self._publish(None, self.scores, mu, rivals, bound)
         if not reached():
             coef = linalg.lstsq(self.X.T, W.T, check_finite=False)[0]
-            before, self.objective = (self.place, self.scores, self.half_norm, self.objective, self.gap), objective
+            before, self.objective = (self.iterate, self.scores, self.half_norm, self.objective, self.gap), objective
             self._publish(coef, scores, mu, rivals, bound)
             if self.gap > before[-1]:
-                self.place, self.scores, self.half_norm, self.objective, self.gap = before
+                self.iterate, self.scores, self.half_norm, self.objective, self.gap = before
         return reached()
 
     def _publish(
         self, own_coef: np.ndarray | None, scores: np.ndarray, mu: float, rivals: np.ndarray, bound: float
     ) -> None:
         """Objective, gap and scores of coefficients, from the kernel matrix itself; ``scores`` from the factor."""
-        rows, machine = self.rows, self.machine
+        rows, problem = self.rows, self.problem
         assert self.duals is not None
         first, rival, numbers = self.duals
         alpha = sparse.csr_array((numbers, rival, first), shape=scores.shape).toarray()
         state = KernelState(alpha, self.b, n_iter=self.n_iter)
-        c = KernelPoint(state, machine.y, machine.cap, own_coef).coef
+        c = KernelPoint(state, problem.y, problem.cap, own_coef).coef
         support = np.flatnonzero(c.any(axis=1))
         F = np.zeros(alpha.shape[::-1])
         rows.keep(support)
         rows.add(F, support, c[support])
-        # The rounding of sum c moves all scores alike where rows lie far from zero: b takes that back.
-        b = (scores.T - F).mean(axis=1) if machine.fit_intercept else self.b
-        loss, none = ("band", 1, float(mu), float(machine.theta), rivals), np.zeros(0)
+        # Where rows lie far from zero the rounding of sum c shifts all scores: b compensates that.
+        b = (scores.T - F).mean(axis=1) if problem.fit_intercept else self.b
+        loss, none = ("band", 1, float(mu), float(problem.theta), rivals), np.zeros(0)
         g, free = np.empty(rows.n), np.empty(rows.n, dtype=np.uint8)
-        _, value, _, _ = _ext.kernel_gaps(F, alpha, machine.y, machine.cap, b, g, free, none, none, loss)
-        self.place = KernelPoint(replace(state, b=b, scores=F), machine.y, machine.cap, own_coef)
-        self.scores, self.half_norm = scores_and_half_norm(self.place)
+        _, value, _, _ = _ext.kernel_gaps(F, alpha, problem.y, problem.cap, b, g, free, none, none, loss)
+        self.iterate = KernelPoint(replace(state, b=b, scores=F), problem.y, problem.cap, own_coef)
+        self.scores, self.half_norm = scores_and_half_norm(self.iterate)
         before, self.objective = self.objective, value + self.half_norm
-        # The same number, computed twice: by how much it differs is rounding, which may hide as much of the gap.
+        # Two computations of one number differ by their rounding, which may hide as much of the gap.
         self.gap = max(0.0, self.objective - bound) + abs(self.objective - before)
 
     def point(self) -> KernelPoint:  # type: ignore[override]
         """Where the last solve ended."""
-        return self.place
+        return self.iterate
 
     def zero(self) -> KernelPoint:  # type: ignore[override]
-        """See `Inner`."""
-        return kernel_zero(self.machine)
+        """See `InnerSolver`."""
+        return kernel_zero(self.problem)
 
 
 def small_factor(rows: KernelRows, k: int) -> np.ndarray | None:
     """A factor of the kernel matrix, if there is one that is small enough for Newton steps."""
     most = NEWTON_PARAMETERS // k
     some = np.linspace(0, rows.n - 1, min(rows.n, 2 * most)).astype(np.intp)
-    part = rows.square(some)[:, : len(some)].astype(np.float64)  # has not more than the rank of all, and costs less
+    part = rows.square(some)[:, : len(some)].astype(np.float64)  # its rank is a lower bound, and cheaper
     if pivoted(part, rows.dtype)[0].shape[1] > most:
         return None
     R = factor(rows)
@@ -195,7 +200,7 @@ def small_factor(rows: KernelRows, k: int) -> np.ndarray | None:
 def newton_updates(R: np.ndarray, k: int) -> float:
     """Block steps, each of which changes n scores of k classes, that cost as much as Newton steps on these rows."""
     n, r = R.shape
-    return COLD_STEPS * newton_step(n, r, k) / (2 * n * k)
+    return NEWTON_STEPS_COLD * newton_step_flops(n, r, k) / (2 * n * k)
 
 
 def scores_and_half_norm(point: KernelPoint) -> tuple[np.ndarray, float]:
@@ -209,23 +214,25 @@ def scores_and_half_norm(point: KernelPoint) -> tuple[np.ndarray, float]:
     return scores, 0.5 * float(np.vdot(c, scores) - c.sum(axis=0, dtype=np.longdouble) @ state.b)
 
 
-def kernel_zero(machine: Machine) -> KernelPoint:
+def kernel_zero(problem: OdmProblem) -> KernelPoint:
     """Duals, intercepts and scores that are all zero."""
-    n, k = len(machine.y), machine.n_classes
-    state = KernelState(np.zeros((n, k)), np.zeros(k), machine.zero_loss, 1.0, 0, np.zeros((k, n)))
-    return KernelPoint(state, machine.y, machine.cap)
+    n, k = len(problem.y), problem.n_classes
+    state = KernelState(np.zeros((n, k)), np.zeros(k), problem.zero_loss, 1.0, 0, np.zeros((k, n)))
+    return KernelPoint(state, problem.y, problem.cap)
 
 
-def solve_kernel_machine(
-    rows: KernelRows, machine: Machine, effort: Effort, polish: bool = False, start: KernelPoint | None = None
-) -> Descent:
+def solve_odm_kernel(
+    rows: KernelRows, problem: OdmProblem, limits: Limits, polish: bool = False, start: KernelPoint | None = None
+) -> OdmSolution:
     """The kernel machine; ``start`` belongs to the same rows and labels."""
 
     def make(first: KernelPoint | None) -> KernelInner | FactorInner:
-        if first is not None and first.own_coef is not None:  # block ascent can do nothing with duals that cancel
-            R = small_factor(rows, machine.n_classes)
+        if (
+            first is not None and first.own_coef is not None
+        ):  # block ascent cannot start from coefficients that are not duals
+            R = small_factor(rows, problem.n_classes)
             if R is not None:
-                return FactorInner(rows, R, machine, effort.seed, first)
-        return KernelInner(rows, machine, effort.seed, first)
+                return FactorInner(rows, R, problem, limits.seed, first)
+        return KernelInner(rows, problem, limits.seed, first)
 
-    return best_of(machine, effort, polish, start, make)
+    return best_of(problem, limits, polish, start, make)

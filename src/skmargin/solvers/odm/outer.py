@@ -13,11 +13,11 @@ with equality where r_i is the closest rival.  So::
 
     W = argmin of T with mu = 0 (convex)
     repeat  r_i = closest rival under W
-            W = argmin of Q from the last duals, until Q - D <= max(RHO (T_old - D), FLOOR tol Q)
+            W = argmin of Q from the last duals, until Q - D <= max(rho (T_old - D), floor tol Q)
             stop if T_old - D <= tol T_old      (the old W minimises its own majoriser)
 
-T never rises: T(W) <= Q(W) <= T_old by the inner stopping test; a step that rounding spoils is not taken.  Of all ends
-of a gear the best is kept, and zero, where every rival ties and T = Q, is better than an end above it.
+T never rises: T(W) <= Q(W) <= T_old by the inner stopping test; a step that rounding makes worse is not taken.  The
+best end of all gears is kept; zero, where every rival ties and T = Q, replaces an end with a larger objective.
 Duals (_core/losses/odm.hpp): alpha_il >= 0, but of any sign for the fixed rival.  Where a rival is replaced its
 negative dual goes over to the new one, which is feasible.
 
@@ -39,17 +39,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..._runtime.progress import part, tell_gap
-from ..dual.linear import ROUNDING, relative_gap
+from ..._runtime.progress import progress_range, report_gap
+from ..dual.linear import GAP_FLOOR, relative_gap
 
-RHO, FLOOR = 0.3, 0.8  # how far an inner problem goes: this share of its possible gain, or of tol
+INNER_GAIN_SHARE, INNER_TOL_SHARE = 0.3, 0.8  # rho, floor: an inner problem stops at these shares of its gain, of tol
 NO_RIVALS = np.zeros(0, np.int32)  # with mu = 0
 START_TOL = 1e-2  # of the convex problem that gives the first rivals
 
 
 @dataclass(frozen=True)
-class Machine:
-    """The machine without its rows: labels, weights of the losses, parameters."""
+class OdmProblem:
+    """The problem without its rows: labels, weights of the losses, parameters."""
 
     y: np.ndarray
     cap: np.ndarray
@@ -65,7 +65,7 @@ class Machine:
         return F.argmax(axis=1).astype(np.int32)
 
     def intercepts(self, b: np.ndarray) -> np.ndarray:
-        """Those of a start, or zeros where the machine has none."""
+        """Intercepts of a start, or zeros where the problem has none."""
         return b if self.fit_intercept else np.zeros_like(b)
 
     @property
@@ -83,7 +83,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Place:
+class Iterate:
     """A point, its true objective, and the closest rival of each sample there."""
 
     objective: float
@@ -91,7 +91,7 @@ class Place:
     closest: np.ndarray
 
 
-class Inner(Protocol):
+class InnerSolver(Protocol):
     """Solver of the inner problems, which remembers its duals."""
 
     half_norm: float  # 1/2 ||W||^2
@@ -100,11 +100,13 @@ class Inner(Protocol):
     gap: float  # P - D, certified
     n_iter: int
 
-    def solve(self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, max_iter: int) -> bool:
+    def solve(
+        self, mu: float, rivals: np.ndarray, tol: float, majorizer_share: float, majorizer_value: float, max_iter: int
+    ) -> bool:
         """Minimise Q until its gap is at most max(tol Q, share (reference - Q)); whether that was reached."""
 
-    def next_gear(self) -> Inner | None:
-        """Who goes on after a solve that did not reach its gap."""
+    def next_gear(self) -> InnerSolver | None:
+        """The solver that continues after a solve that did not reach its gap; None: there is none."""
 
     def point(self) -> Any:
         """Where the last solve ended."""
@@ -114,8 +116,8 @@ class Inner(Protocol):
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How long to go on."""
+class Limits:
+    """When to stop, how often to start, the seed."""
 
     tol: float
     max_iter: int
@@ -125,7 +127,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Descent:
+class OdmSolution:
     """Result of `majorize_minimize`."""
 
     point: Any
@@ -134,7 +136,7 @@ class Descent:
     excess: float  # what the last outer step could have gained at most, relative to T
     n_iter: int
     converged: bool
-    stuck: bool = False  # no limit of the effort ended it
+    stuck: bool = False  # stopped without progress, before any limit
 
     @property
     def objective(self) -> float:
@@ -145,135 +147,147 @@ class Descent:
 class MajorizeMinimize:
     """The outer loop, with the best point so far."""
 
-    def __init__(self, machine: Machine, inner: Inner, max_iter: int) -> None:
-        self.machine, self.inner, self.max_iter = machine, inner, max_iter
+    def __init__(self, problem: OdmProblem, inner: InnerSolver, max_iter: int) -> None:
+        self.problem, self.inner, self.max_iter = problem, inner, max_iter
         self.objectives: list[float] = []
         self.gap = self.excess = np.inf
-        self.place: Place | None = None
+        self.iterate: Iterate | None = None
         self.bound = 0.0  # D of the last inner problem
         self.out_of_steps = False
 
     def start(self, tol: float, warm: bool) -> None:
         """The solution with mu = 0, unless there is a point already."""
-        place = self._here() if warm else self.place
-        if self.machine.mu == 0 or place is None:
-            place, _ = self._solve(0.0, NO_RIVALS, tol, 0.0, 0.0, place)
-        if self.machine.mu == 0:
+        iterate = self._current() if warm else self.iterate
+        if self.problem.mu == 0 or iterate is None:
+            iterate, _ = self._solve(0.0, NO_RIVALS, tol, 0.0, 0.0, iterate)
+        if self.problem.mu == 0:
             self.excess = self.gap
             self.objectives.clear()
-        self._accept(place)
+        self._accept(iterate)
 
-    def _here(self) -> Place:
-        inner, closest = self.inner, self.machine.rivals(self.inner.scores)
-        return Place(inner.half_norm + self.machine.loss(inner.scores, closest), inner.point(), closest)
+    def _current(self) -> Iterate:
+        inner, closest = self.inner, self.problem.rivals(self.inner.scores)
+        return Iterate(inner.half_norm + self.problem.loss(inner.scores, closest), inner.point(), closest)
 
     def _solve(
-        self, mu: float, rivals: np.ndarray, tol: float, share: float, reference: float, best: Place | None = None
-    ) -> tuple[Place, bool]:
-        """Solve an inner problem; a gear that cannot hands over to the next.
+        self,
+        mu: float,
+        rivals: np.ndarray,
+        tol: float,
+        majorizer_share: float,
+        majorizer_value: float,
+        best: Iterate | None = None,
+    ) -> tuple[Iterate, bool]:
+        """Solve an inner problem; a gear that does not reach the gap hands over to the next.
 
-        Returned are the best of their ends and ``best``, a point that is known, and whether the gap was reached.
+        Returns the best of their ends and ``best``, a known point, and whether the gap was reached.
         """
         Q, self.bound = np.inf if best is None else best.objective, 0.0
-        with part(0, 0):  # what an outer step could gain says how far the machine is
+        with progress_range(0, 0):  # progress is reported by the outer steps
             while True:
-                reached = self.inner.solve(mu, rivals, tol, share, reference, self.max_iter)
+                reached = self.inner.solve(mu, rivals, tol, majorizer_share, majorizer_value, self.max_iter)
                 Q = min(Q, self.inner.objective)
                 self.bound = max(self.bound, self.inner.objective - self.inner.gap)
-                place = self._here()
-                if best is None or place.objective <= best.objective or np.isnan(best.objective):
-                    best = place
+                iterate = self._current()
+                if best is None or iterate.objective <= best.objective or np.isnan(best.objective):
+                    best = iterate
                 gear = None if reached or self.inner.n_iter >= self.max_iter else self.inner.next_gear()
                 if gear is None:
                     break
                 self.inner = gear
-        if reached:  # that of a gear which was given up may be all rounding
+        if reached:  # the bound of an abandoned gear may be mostly rounding
             self.bound = self.inner.objective - self.inner.gap
         self.gap = self._to_bound(Q)
         return best, reached
 
     def _to_bound(self, objective: float) -> float:
-        """The relative gap to the bound; a bound above the objective tells how large its rounding is."""
+        """The relative gap to the bound; a bound above the objective shows the size of its rounding."""
         return relative_gap(objective, abs(objective - self.bound))
 
-    def _accept(self, place: Place) -> None:
-        self.objectives.append(place.objective)
-        self.place = place
+    def _accept(self, iterate: Iterate) -> None:
+        self.objectives.append(iterate.objective)
+        self.iterate = iterate
 
     def run(self, tol: float, max_outer: int, rivals: np.ndarray | None = None) -> None:
         """Outer steps until none can gain more than the share ``tol`` of T; ``rivals`` are those of the first step."""
-        mu, floor = self.machine.mu, FLOOR * tol
-        if mu == 0:  # convex: `start` was all
+        mu, floor = self.problem.mu, INNER_TOL_SHARE * tol
+        if mu == 0:  # convex: `start` has solved it
             return
         for _ in range(max_outer):
             T = self.objectives[-1]
             if self.inner.n_iter >= self.max_iter or self.excess <= tol:
                 return
             if rivals is not None:  # they do not majorise at the old point
-                place, _ = self._solve(mu, rivals, START_TOL, 0.0, 0.0)
+                iterate, _ = self._solve(mu, rivals, START_TOL, 0.0, 0.0)
                 rivals = None
                 self.objectives.clear()
-                self._accept(place)
+                self._accept(iterate)
                 continue
-            assert self.place is not None
-            place, reached = self._solve(mu, self.place.closest, floor, RHO / (1 - RHO), T, self.place)
+            assert self.iterate is not None
+            iterate, reached = self._solve(
+                mu, self.iterate.closest, floor, INNER_GAIN_SHARE / (1 - INNER_GAIN_SHARE), T, self.iterate
+            )
             self.excess = self._to_bound(T)
-            tell_gap(self.excess, tol)
-            if place is not self.place:
-                self._accept(place)
-            if place.objective >= T * (1 - ROUNDING):  # rounding, or the inner problem was not solved well enough
-                if not reached or floor <= ROUNDING:
+            report_gap(self.excess, tol)
+            if iterate is not self.iterate:
+                self._accept(iterate)
+            if iterate.objective >= T * (1 - GAP_FLOOR):  # rounding, or the inner problem was not solved well enough
+                if not reached or floor <= GAP_FLOOR:
                     return
                 floor *= 0.1
         self.out_of_steps = True
 
-    def end(self, tol: float) -> Descent:
+    def end(self, tol: float) -> OdmSolution:
         """What was reached."""
-        assert self.place is not None
-        zero = self.machine.zero_loss
-        if zero < self.place.objective < np.inf:
-            self.place, self.objectives[-1] = replace(self.place, objective=zero, point=self.inner.zero()), zero
+        assert self.iterate is not None
+        zero = self.problem.zero_loss
+        if zero < self.iterate.objective < np.inf:
+            self.iterate, self.objectives[-1] = replace(self.iterate, objective=zero, point=self.inner.zero()), zero
             self.gap = self.excess = self._to_bound(zero)
         n_iter, converged = self.inner.n_iter, bool(self.excess <= tol)
         stuck = not (converged or self.out_of_steps or n_iter >= self.max_iter)
-        return Descent(self.place.point, np.array(self.objectives), self.gap, self.excess, n_iter, converged, stuck)
+        return OdmSolution(
+            self.iterate.point, np.array(self.objectives), self.gap, self.excess, n_iter, converged, stuck
+        )
 
 
 def majorize_minimize(
-    machine: Machine,
-    inner: Inner,
-    effort: Effort,
+    problem: OdmProblem,
+    inner: InnerSolver,
+    limits: Limits,
     polish: bool = False,
     rivals: np.ndarray | None = None,
     warm: bool = False,
-) -> Descent:
+) -> OdmSolution:
     """Solve to ``tol``; ``polish`` then goes on to rounding, which costs next to nothing for tiny problems."""
-    loop = MajorizeMinimize(machine, inner, effort.max_iter)
-    loop.start(effort.tol if machine.mu == 0 else max(effort.tol, START_TOL), warm)
-    loop.run(effort.tol, effort.max_outer, rivals)
-    end = loop.end(effort.tol)
-    if not polish or not end.converged or end.n_iter >= effort.max_iter:
+    loop = MajorizeMinimize(problem, inner, limits.max_iter)
+    loop.start(limits.tol if problem.mu == 0 else max(limits.tol, START_TOL), warm)
+    loop.run(limits.tol, limits.max_outer, rivals)
+    end = loop.end(limits.tol)
+    if not polish or not end.converged or end.n_iter >= limits.max_iter:
         return end
-    if machine.mu == 0:
-        loop.start(min(ROUNDING, effort.tol), warm=False)
+    if problem.mu == 0:
+        loop.start(min(GAP_FLOOR, limits.tol), warm=False)
     else:
-        loop.run(min(ROUNDING, effort.tol), effort.max_outer)
-    polished = loop.end(effort.tol)
-    return polished if polished.converged else replace(end, n_iter=polished.n_iter)  # rounding has spoilt it
+        loop.run(min(GAP_FLOOR, limits.tol), limits.max_outer)
+    polished = loop.end(limits.tol)
+    return polished if polished.converged else replace(end, n_iter=polished.n_iter)  # rounding made it worse
 
 
-def best_of(machine: Machine, effort: Effort, polish: bool, start: Any, make: Callable[[Any], Inner]) -> Descent:
+def best_of(
+    problem: OdmProblem, limits: Limits, polish: bool, start: Any, make: Callable[[Any], InnerSolver]
+) -> OdmSolution:
     """The best of ``n_init`` descents: the first from ``start`` or mu = 0, the others with random rivals."""
-    rng = np.random.default_rng(effort.seed)
+    rng = np.random.default_rng(limits.seed)
     best = None
-    for run in range(effort.n_init if machine.mu > 0 else 1):
+    for run in range(limits.n_init if problem.mu > 0 else 1):
         rivals = None
         if run > 0:
-            rivals = rng.integers(machine.n_classes - 1, size=len(machine.y), dtype=np.int32)
-            rivals += rivals >= machine.y
+            rivals = rng.integers(problem.n_classes - 1, size=len(problem.y), dtype=np.int32)
+            rivals += rivals >= problem.y
         inner = make(start if run == 0 else None)
-        with part(run / effort.n_init, (run + 1) / effort.n_init):
-            end = majorize_minimize(machine, inner, effort, polish, rivals, warm=run == 0 and start is not None)
+        with progress_range(run / limits.n_init, (run + 1) / limits.n_init):
+            end = majorize_minimize(problem, inner, limits, polish, rivals, warm=run == 0 and start is not None)
         if best is None or end.objective < best.objective:
             best = end
     assert best is not None

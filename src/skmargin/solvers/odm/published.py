@@ -23,9 +23,9 @@ from scipy import sparse
 
 from ..._core import _ext
 from ...rows.kernel_rows import KernelRows
-from ..dual.linear import _arrays
+from ..dual.linear import core_arrays
 from .inner_linear import LinearPoint, no_duals
-from .outer import FLOOR, Descent, Effort, Machine
+from .outer import INNER_TOL_SHARE, Limits, OdmProblem, OdmSolution
 
 
 class _Frozen(Protocol):
@@ -44,10 +44,10 @@ class _Frozen(Protocol):
 class _LinearFrozen:
     """Rows of X, dense or CSR."""
 
-    def __init__(self, X: Any, machine: Machine, start: LinearPoint | None) -> None:
-        self.machine, self.d, k = machine, X.shape[1], machine.n_classes
-        self.X = _with_constant(X) if machine.fit_intercept else X
-        self.rows = _arrays(self.X, np.float64)
+    def __init__(self, X: Any, problem: OdmProblem, start: LinearPoint | None) -> None:
+        self.problem, self.d, k = problem, X.shape[1], problem.n_classes
+        self.X = _with_constant(X) if problem.fit_intercept else X
+        self.rows = core_arrays(self.X, np.float64)
         self.duals = np.zeros((X.shape[0], k)), np.zeros(X.shape[0])
         d = self.X.shape[1]
         self._set(np.zeros((k, d)) if start is None else np.column_stack([start.W, start.b])[:, :d])
@@ -56,10 +56,10 @@ class _LinearFrozen:
         self.W, self.scores, self.half_norm = W, self.X @ W.T, 0.5 * float(np.vdot(W, W))
 
     def solve(self, frozen: np.ndarray, tol: float, max_passes: int, seed: int) -> tuple[int, float]:
-        machine = self.machine
+        problem = self.problem
         call = _ext.csr_paper if sparse.issparse(self.X) else _ext.dense_paper
         out = call(
-            *self.rows, machine.y, machine.cap, machine.n_classes, float(machine.mu), float(machine.theta), frozen,
+            *self.rows, problem.y, problem.cap, problem.n_classes, float(problem.mu), float(problem.theta), frozen,
             *self.duals, tol, max_passes, seed,
         )  # fmt: skip
         self.duals = out["zeta"], out["beta"]
@@ -67,9 +67,9 @@ class _LinearFrozen:
         return out["passes"], out["gap"] / out["primal"]
 
     def point(self) -> LinearPoint:
-        machine, W = self.machine, self.W
-        b = W[:, self.d].copy() if machine.fit_intercept else np.zeros(machine.n_classes)
-        return LinearPoint(W[:, : self.d], b, no_duals(len(machine.y)), b, machine.y, machine.cap)
+        problem, W = self.problem, self.W
+        b = W[:, self.d].copy() if problem.fit_intercept else np.zeros(problem.n_classes)
+        return LinearPoint(W[:, : self.d], b, no_duals(len(problem.y)), b, problem.y, problem.cap)
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ class FrozenPoint:
 class _KernelFrozen:
     """Rows of a kernel matrix, one added to its values if there is an intercept; those not kept are computed again."""
 
-    def __init__(self, rows: KernelRows, machine: Machine, start: FrozenPoint | None) -> None:
+    def __init__(self, rows: KernelRows, problem: OdmProblem, start: FrozenPoint | None) -> None:
         if rows.dtype != np.float64:
             rows.promote()
-        self.rows, self.machine = rows, machine
-        n, k = rows.n, machine.n_classes
+        self.rows, self.problem = rows, problem
+        n, k = rows.n, problem.n_classes
         rows.keep(np.arange(n))
         self.diagonal = np.maximum(0.0, rows.diagonal)
         self.F, self.duals = np.zeros((k, n)), (np.zeros((n, k)), np.zeros(n))
@@ -99,58 +99,60 @@ class _KernelFrozen:
         self.coef, self.scores, self.half_norm = coef, F.T, 0.5 * float(np.vdot(coef, F.T))
 
     def solve(self, frozen: np.ndarray, tol: float, max_passes: int, seed: int) -> tuple[int, float]:
-        machine, rng = self.machine, np.random.default_rng(seed)
+        problem, rng = self.problem, np.random.default_rng(seed)
         zeta, beta = self.duals
         passes, gap = 0, np.inf
         while passes < max_passes and gap > tol:
             order = rng.permutation(self.rows.n)
-            for part, matrix, place in self.rows.blocks(order):
+            for part, matrix, iterate in self.rows.blocks(order):
                 slot = np.full(self.rows.n, -1)
-                slot[order[part]] = place
+                slot[order[part]] = iterate
                 primal, gap = _ext.kernel_paper(
-                    matrix, order[part], slot, self.diagonal, self.F, machine.y, machine.cap, float(machine.mu),
-                    float(machine.theta), frozen, zeta, beta,
+                    matrix, order[part], slot, self.diagonal, self.F, problem.y, problem.cap, float(problem.mu),
+                    float(problem.theta), frozen, zeta, beta,
                 )  # fmt: skip
                 gap /= primal
             passes += 1
         coef = -zeta
-        coef[np.arange(len(beta)), machine.y] = zeta.sum(axis=1) - beta
+        coef[np.arange(len(beta)), problem.y] = zeta.sum(axis=1) - beta
         self._set(coef)
         self.F = self.scores.T  # without the rounding of many steps
         return passes, gap
 
     def point(self) -> FrozenPoint:
-        return FrozenPoint(self.coef, self.coef.sum(axis=0) if self.machine.fit_intercept else np.zeros(len(self.F)))
+        return FrozenPoint(self.coef, self.coef.sum(axis=0) if self.problem.fit_intercept else np.zeros(len(self.F)))
 
 
-def _freeze_and_minimize(machine: Machine, effort: Effort, inner: _Frozen) -> Descent:
+def _freeze_and_minimize(problem: OdmProblem, limits: Limits, inner: _Frozen) -> OdmSolution:
     """Freeze and minimise until T stands still."""
 
     def true_objective() -> float:
-        return inner.half_norm + machine.loss(inner.scores)
+        return inner.half_norm + problem.loss(inner.scores)
 
     objectives, n_iter, gap, converged = [true_objective()], 0, np.inf, False
-    while len(objectives) <= effort.max_outer and n_iter < effort.max_iter and not converged:
-        closest = np.arange(len(machine.y)), machine.rivals(inner.scores)
+    while len(objectives) <= limits.max_outer and n_iter < limits.max_iter and not converged:
+        closest = np.arange(len(problem.y)), problem.rivals(inner.scores)
         frozen = inner.scores[closest].astype(np.float64)
-        passes, gap = inner.solve(frozen, FLOOR * effort.tol, effort.max_iter - n_iter, effort.seed + n_iter)
+        passes, gap = inner.solve(frozen, INNER_TOL_SHARE * limits.tol, limits.max_iter - n_iter, limits.seed + n_iter)
         n_iter += passes
         objectives.append(true_objective())
-        converged = gap <= effort.tol and abs(objectives[-1] - objectives[-2]) <= effort.tol * objectives[-1]
-    return Descent(inner.point(), np.array(objectives), gap, np.nan, n_iter, converged)
+        converged = gap <= limits.tol and abs(objectives[-1] - objectives[-2]) <= limits.tol * objectives[-1]
+    return OdmSolution(inner.point(), np.array(objectives), gap, np.nan, n_iter, converged)
 
 
-def solve_paper(X: Any, machine: Machine, effort: Effort, start: LinearPoint | None = None) -> Descent:
+def solve_odm_published(X: Any, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
     """The linear machine, from zero or from the class vectors of ``start``."""
-    return _freeze_and_minimize(machine, effort, _LinearFrozen(X, machine, start))
+    return _freeze_and_minimize(problem, limits, _LinearFrozen(X, problem, start))
 
 
-def solve_kernel_paper(rows: KernelRows, machine: Machine, effort: Effort, start: FrozenPoint | None = None) -> Descent:
+def solve_odm_published_kernel(
+    rows: KernelRows, problem: OdmProblem, limits: Limits, start: FrozenPoint | None = None
+) -> OdmSolution:
     """The kernel machine, from zero or from the coefficients of ``start``; `FrozenPoint` is the point it ends at.
 
     ``rows`` have the offset 1 if the machine has an intercept.
     """
-    return _freeze_and_minimize(machine, effort, _KernelFrozen(rows, machine, start))
+    return _freeze_and_minimize(problem, limits, _KernelFrozen(rows, problem, start))
 
 
 def _with_constant(X: Any) -> Any:

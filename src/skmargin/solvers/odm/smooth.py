@@ -19,58 +19,58 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from .inner_linear import LinearPoint, no_duals
-from .outer import Descent, Effort, Machine
+from .outer import Limits, OdmProblem, OdmSolution
 
 TEMPERATURES = (0.1, 0.03, 0.01, 0.003)
 MEMORY = 20
 
 
-def smoothed(machine: Machine, F: np.ndarray, mu: float, tau: float) -> tuple[float, np.ndarray]:
+def smoothed(problem: OdmProblem, F: np.ndarray, mu: float, tau: float) -> tuple[float, np.ndarray]:
     """Smoothed loss of the scores ``F`` (n, k) and its gradient."""
     i = np.arange(len(F))
     G = F / tau
-    G[i, machine.y] = -np.inf
+    G[i, problem.y] = -np.inf
     top = G.max(axis=1)
     P = np.exp(G - top[:, None])
     mass = P.sum(axis=1)
     P /= mass[:, None]
-    gamma = F[i, machine.y] - tau * (top + np.log(mass))
-    low = np.maximum(0, 1 - machine.theta - gamma)
-    high = np.maximum(0, gamma - 1 - machine.theta)
-    slope = 2 * machine.cap * (mu * high - low)
+    gamma = F[i, problem.y] - tau * (top + np.log(mass))
+    low = np.maximum(0, 1 - problem.theta - gamma)
+    high = np.maximum(0, gamma - 1 - problem.theta)
+    slope = 2 * problem.cap * (mu * high - low)
     P *= -slope[:, None]
-    P[i, machine.y] = slope
-    return float(machine.cap @ (low * low + mu * high * high)), P
+    P[i, problem.y] = slope
+    return float(problem.cap @ (low * low + mu * high * high)), P
 
 
-def solve_smooth(X: Any, machine: Machine, effort: Effort, start: LinearPoint | None = None) -> Descent:
+def solve_odm_smooth(X: Any, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
     """The best of ``n_init`` descents: the first from ``start`` or from zero, the others from random vectors."""
-    best = _descend(X, machine, effort, start)
-    rng = np.random.default_rng(effort.seed)
-    for _ in range(effort.n_init - 1 if machine.mu > 0 else 0):
+    best = _descend(X, problem, limits, start)
+    rng = np.random.default_rng(limits.seed)
+    for _ in range(limits.n_init - 1 if problem.mu > 0 else 0):
         W = rng.normal(scale=np.sqrt(np.mean(best.point.W**2)), size=best.point.W.shape)
-        end = _descend(X, machine, effort, replace(best.point, W=W))
+        end = _descend(X, problem, limits, replace(best.point, W=W))
         best = min(best, end, key=lambda descent: descent.objective)
     return best
 
 
-def _descend(X: Any, machine: Machine, effort: Effort, start: LinearPoint | None) -> Descent:
-    problem = _Smoothed(X, machine)
-    theta = problem.vector(start)
-    stages = [(machine.mu, tau) for tau in TEMPERATURES]
-    if start is None and machine.mu > 0:
+def _descend(X: Any, problem: OdmProblem, limits: Limits, start: LinearPoint | None) -> OdmSolution:
+    smooth = _Smoothed(X, problem)
+    theta = smooth.vector(start)
+    stages = [(problem.mu, tau) for tau in TEMPERATURES]
+    if start is None and problem.mu > 0:
         stages = [(0.0, tau) for tau in TEMPERATURES] + stages
-    best, objectives, n_iter, converged = theta, [problem.true_objective(theta)], 0, False
+    best, objectives, n_iter, converged = theta, [smooth.true_objective(theta)], 0, False
     for mu, tau in stages:
-        theta, steps, converged = problem.minimize(theta, mu, tau, effort, n_iter)
+        theta, steps, converged = smooth.minimize(theta, mu, tau, limits, n_iter)
         n_iter += steps
-        T = problem.true_objective(theta)
-        if mu == machine.mu and objectives[-1] >= T:
+        T = smooth.true_objective(theta)
+        if mu == problem.mu and objectives[-1] >= T:
             best = theta
             objectives.append(T)
-        if n_iter >= effort.max_iter:
+        if n_iter >= limits.max_iter:
             break
-    return Descent(problem.point(best), np.array(objectives), None, np.nan, n_iter, converged)
+    return OdmSolution(smooth.point(best), np.array(objectives), None, np.nan, n_iter, converged)
 
 
 class _Smoothed:
@@ -79,27 +79,27 @@ class _Smoothed:
     Centred features change the intercept only; sparse rows stay as they are.
     """
 
-    def __init__(self, X: Any, machine: Machine) -> None:
-        self.machine = machine
-        self.k, self.d = machine.n_classes, X.shape[1]
+    def __init__(self, X: Any, problem: OdmProblem) -> None:
+        self.problem = problem
+        self.k, self.d = problem.n_classes, X.shape[1]
         self.size = self.k * self.d
-        centred = machine.fit_intercept and not sparse.issparse(X)
+        centred = problem.fit_intercept and not sparse.issparse(X)
         self.mean = np.asarray(X.mean(axis=0), np.float64) if centred else np.zeros(self.d)
         self.X = X.astype(np.float64) - self.mean if centred else X
         # Curvatures at most: parameters in these units do not depend on the scales of the features.
-        squares = machine.cap @ (self.X.multiply(self.X) if sparse.issparse(X) else np.square(self.X))
-        ones = np.full(self.k * machine.fit_intercept, 2 * machine.cap.sum())
+        squares = problem.cap @ (self.X.multiply(self.X) if sparse.issparse(X) else np.square(self.X))
+        ones = np.full(self.k * problem.fit_intercept, 2 * problem.cap.sum())
         self.unit = np.sqrt(np.concatenate([np.tile(1 + 2 * squares, self.k), ones]))
 
     def vector(self, start: LinearPoint | None) -> np.ndarray:
-        theta = np.zeros(self.size + self.k * self.machine.fit_intercept)
+        theta = np.zeros(self.size + self.k * self.problem.fit_intercept)
         if start is not None:
             theta[: self.size] = start.W.ravel()
             theta[self.size :] = (start.b + start.W @ self.mean)[: len(theta) - self.size]
         return theta
 
     def split(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        b = theta[self.size :] if self.machine.fit_intercept else np.zeros(self.k)
+        b = theta[self.size :] if self.problem.fit_intercept else np.zeros(self.k)
         return theta[: self.size].reshape(self.k, self.d), b
 
     def scores(self, theta: np.ndarray) -> np.ndarray:
@@ -110,29 +110,29 @@ class _Smoothed:
         return 0.5 * float(np.vdot(theta[: self.size], theta[: self.size]))
 
     def true_objective(self, theta: np.ndarray) -> float:
-        return self.half_norm(theta) + self.machine.loss(self.scores(theta))
+        return self.half_norm(theta) + self.problem.loss(self.scores(theta))
 
     def minimize(
-        self, theta: np.ndarray, mu: float, tau: float, effort: Effort, done: int
+        self, theta: np.ndarray, mu: float, tau: float, limits: Limits, done: int
     ) -> tuple[np.ndarray, int, bool]:
         """L-BFGS; returns the end, the number of iterations, and whether it ended because it gained no more."""
-        size = self.half_norm(theta) + smoothed(self.machine, self.scores(theta), mu, tau)[0]
+        size = self.half_norm(theta) + smoothed(self.problem, self.scores(theta), mu, tau)[0]
 
         def value_and_gradient(u: np.ndarray) -> tuple[float, np.ndarray]:
             v = u / self.unit
-            value, Q = smoothed(self.machine, self.scores(v), mu, tau)
+            value, Q = smoothed(self.problem, self.scores(v), mu, tau)
             gradient = v.copy()
             gradient[: self.size] += (self.X.T @ Q).T.ravel()
-            if self.machine.fit_intercept:
+            if self.problem.fit_intercept:
                 gradient[self.size :] = Q.sum(axis=0)
             gradient /= self.unit * size
             return (self.half_norm(v) + value) / size, gradient
 
         options = {
-            "maxiter": max(1, effort.max_iter - done),
-            "maxfun": 10 * effort.max_iter,
+            "maxiter": max(1, limits.max_iter - done),
+            "maxfun": 10 * limits.max_iter,
             "maxcor": MEMORY,
-            "ftol": 1e-3 * effort.tol,
+            "ftol": 1e-3 * limits.tol,
             "gtol": 0.0,
         }
         out = minimize(value_and_gradient, theta * self.unit, method="L-BFGS-B", jac=True, options=options)
@@ -140,5 +140,5 @@ class _Smoothed:
 
     def point(self, theta: np.ndarray) -> LinearPoint:
         W, b = self.split(theta)
-        duals = no_duals(len(self.machine.y))
-        return LinearPoint(W, b - W @ self.mean, duals, b.copy(), self.machine.y, self.machine.cap)
+        duals = no_duals(len(self.problem.y))
+        return LinearPoint(W, b - W @ self.mean, duals, b.copy(), self.problem.y, self.problem.cap)

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from ..._runtime.progress import say, tell_gap
+from ..._runtime.progress import print_line, report_gap
 from .lbfgs import lbfgs
 from .line_search import line_search
 from .newton import explicit_is_cheap, newton_cg
@@ -156,9 +156,9 @@ class _Run:
                 certificate, *own = stage.certificates(point, *((target,) if exact else (target, stage)))
                 certificate.dual = dual = max(dual, certificate.dual)
                 state = PrimalState(point.theta, certificate, level, self.n_iter)
-                tell_gap(state.gap, tol)
+                report_gap(state.gap, tol)
                 if self.verbose:
-                    say(
+                    print_line(
                         f"smoothing {level:.1e}: {self.n_iter} iterations, objective {certificate.primal:.6g}, "
                         f"relative gap {state.gap:.1e}"
                     )

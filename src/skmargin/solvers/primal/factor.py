@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from ..._runtime.shared_rows import whole_form
+from ..._runtime.shared_rows import converted_whole
 from ...rows.gram import row_blocks
 from .rows import Rows
 
@@ -104,5 +104,5 @@ def wide_rows(X: np.ndarray) -> tuple[WideRows, np.ndarray]:
             R = np.concatenate([R, R[: len(whole) - n_different]])
         return WideRows(whole, replace(factor, R=R))
 
-    made, start = whole_form(X, "wide", make, lambda made: made.factor.R)
+    made, start = converted_whole(X, "wide", make, lambda made: made.factor.R)
     return made, made.factor.R[start : start + len(X)]

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
 
-from ..._runtime.shared_rows import form_of, window
+from ..._runtime.shared_rows import converted, window
 from ..._runtime.threads import on_threads
 
 _BLOCK_WORK = 16_000_000  # multiply-adds of one block of a threaded product
@@ -60,7 +60,7 @@ class Rows:
         if np.result_type(self.X, dtype) == dtype:
             return Rows(self.X, dtype=dtype)
         numbers = self.X.data if self.sparse else self.X
-        other = form_of(numbers, dtype, lambda whole: whole.astype(dtype))
+        other = converted(numbers, dtype, lambda whole: whole.astype(dtype))
         if not self.sparse:
             return Rows(other)
         X = type(self.X)(self.X.shape, dtype=dtype)  # its constructor would copy small parts of arrays
@@ -166,19 +166,19 @@ class Rows:
 
     def _gathered(self, parts: Iterable[slice]) -> Iterator[tuple[slice, Any]]:
         """The rows of some chunks, one after the other in the same place."""
-        room = np.empty((0, self.shape[1]), self.dtype)
+        buffer = np.empty((0, self.shape[1]), self.dtype)
         for part in parts:
             if self.sparse or not self.gathers:  # SciPy widens the numbers in its products
                 yield part, window(self.X, part) if self.kept is None else self.X[self.kept[part]]
             else:
                 n = part.stop - part.start
-                if len(room) < n:
-                    room = np.empty((n, self.shape[1]), self.dtype)
+                if len(buffer) < n:
+                    buffer = np.empty((n, self.shape[1]), self.dtype)
                 if self.kept is not None and self.X.dtype == self.dtype:
-                    np.take(self.X, self.kept[part], axis=0, out=room[:n], mode="clip")  # others make a copy
+                    np.take(self.X, self.kept[part], axis=0, out=buffer[:n], mode="clip")  # others make a copy
                 else:
-                    room[:n] = self.X[part if self.kept is None else self.kept[part]]
-                yield part, room[:n]
+                    buffer[:n] = self.X[part if self.kept is None else self.kept[part]]
+                yield part, buffer[:n]
 
 
 def _times(X: Any, W: np.ndarray, out: np.ndarray) -> None:

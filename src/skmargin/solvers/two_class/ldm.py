@@ -42,11 +42,11 @@ from scipy import linalg, sparse
 
 from ..._core import _ext
 from ...rows.gram import inner_products, refuse_indefinite, row_blocks
-from ..dual.linear import SINGLE_TOL, _arrays
+from ..dual.linear import FLOAT32_TOL, core_arrays
 from .box import EXACT, FEWEST, Box, Solve, maximise, polish
 from .lapack import cholesky, cholesky_solve, cholesky_solve_rows
-from .linear_system import Solution, dense
-from .sources import products
+from .ridge_spectrum import Solution, dense
+from .row_sources import products
 from .weighted_rows import WeightedRows
 
 FEW_FEATURES = 2000
@@ -56,7 +56,7 @@ PRODUCT_SPEED = 8  # multiply-adds of a product of matrices in the time of one o
 REFINEMENTS = 5  # at most; one is usual
 
 
-class Machine(NamedTuple):
+class LdmPoint(NamedTuple):
     """Coefficients, their scores, ``||w||^2``, and the last two parts of the gap (head of the file)."""
 
     coef: np.ndarray
@@ -90,7 +90,7 @@ class LDMProblem:
         axis = np.sqrt(self.p) * self.y
         return np.sqrt(self.l2 * self.p) * (z - axis * (axis @ z))
 
-    def certificate(self, g: np.ndarray, machine: Machine) -> tuple[float, float]:
+    def certificate(self, g: np.ndarray, machine: LdmPoint) -> tuple[float, float]:
         """Objective of a machine and its relative gap to the dual point g."""
         d, z = self.y * machine.f, self.spread(machine.f)
         u, loss = g - self.l1 * self.p, self.C * self.weight * np.maximum(0, 1 - d)
@@ -171,7 +171,7 @@ def modified_kernel(K: np.ndarray, problem: LDMProblem) -> np.ndarray:
     return Kt
 
 
-def solve_kernel(
+def solve_kernel_ldm(
     K: np.ndarray, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None = None
 ) -> LDMState:
     """Hinge LDM on a kernel matrix; ``f = K coef``."""
@@ -214,11 +214,11 @@ def _solve_gram(
     )
     solver = cache(lambda: _spread_solver(K, problem))
 
-    def machine(c: np.ndarray, enough: float) -> Machine:
-        def at(z: np.ndarray) -> tuple[Machine, np.ndarray]:
+    def machine(c: np.ndarray, enough: float) -> LdmPoint:
+        def at(z: np.ndarray) -> tuple[LdmPoint, np.ndarray]:
             coef, f, norm = scores(c - problem.gathered(z))
             missing = problem.spread(f) - z
-            return Machine(coef, f, norm, 0.5 * float(missing @ missing)), missing
+            return LdmPoint(coef, f, norm, 0.5 * float(missing @ missing)), missing
 
         return _refined(at, solver, problem.spread(Kt @ c), enough)
 
@@ -240,8 +240,8 @@ def _spread_solver(K: np.ndarray, problem: LDMProblem) -> Solve:
 
 
 def _refined(
-    at: Callable[[np.ndarray], tuple[Machine, np.ndarray]], solver: Callable[[], Solve], x: np.ndarray, enough: float
-) -> Machine:
+    at: Callable[[np.ndarray], tuple[LdmPoint, np.ndarray]], solver: Callable[[], Solve], x: np.ndarray, enough: float
+) -> LdmPoint:
     """Refine until ``rest`` is ``enough``, relative to the norm; ``at(x)`` gives a machine, and what x misses."""
     best, missing = at(x)
     if not best.rest > enough * best.norm:
@@ -260,7 +260,7 @@ def _refined(
 
 def _solved(
     box: Box,
-    machine: Callable[[np.ndarray, float], Machine],
+    machine: Callable[[np.ndarray, float], LdmPoint],
     problem: LDMProblem,
     tol: float,
     max_iter: int,
@@ -284,7 +284,7 @@ def _solved(
     return min(states, key=lambda one: (one.gap > tol, one.objective))
 
 
-def solve_features(
+def solve_features_ldm(
     X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None = None
 ) -> LDMState:
     """Hinge LDM on features, dense or sparse; ``f = X coef``."""
@@ -313,13 +313,13 @@ def solve_features(
     def solve(missing: np.ndarray) -> np.ndarray:
         return linalg.cho_solve((L, True), missing, check_finite=False)
 
-    def machine(c: np.ndarray, enough: float) -> Machine:
-        def at(w: np.ndarray) -> tuple[Machine, np.ndarray]:
+    def machine(c: np.ndarray, enough: float) -> LdmPoint:
+        def at(w: np.ndarray) -> tuple[LdmPoint, np.ndarray]:
             f = products(X, w)
             missing = _back(X, c - problem.gathered(problem.spread(f))) - w
             dz = problem.spread(products(X, solve(missing)))  # z = z~ + dz is the best z for this w
             rest = missing - _back(X, problem.gathered(dz))
-            return Machine(w, f, float(w @ w), 0.5 * float(rest @ rest + dz @ dz)), missing
+            return LdmPoint(w, f, float(w @ w), 0.5 * float(rest @ rest + dz @ dz)), missing
 
         return _refined(at, lambda: solve, linalg.solve_triangular(L.T, c @ rows, check_finite=False), enough)
 
@@ -391,7 +391,7 @@ def _shifted_rows(rows: np.ndarray, theta: np.ndarray) -> Solve:
 def _solve_rows(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None) -> LDMState:
     p, y, l1, l2 = problem.p, problem.y, problem.l1, problem.l2
     cap, kappa = problem.C * problem.weight, l2 * p
-    arrays = _arrays(X, X.dtype if tol >= SINGLE_TOL else np.float64)
+    arrays = core_arrays(X, X.dtype if tol >= FLOAT32_TOL else np.float64)
     ascend = _ext.csr_box if sparse.issparse(X) else _ext.dense_box
     toward = _back(X, p * y)
     mu, g, passes, inner_tol, before = 1.0, l1 * p, 0, 0.3 * tol, (np.nan, np.nan)

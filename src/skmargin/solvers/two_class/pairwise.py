@@ -1,8 +1,8 @@
-"""Many classes from two-class machines: one duel for each pair of classes, or each class against the rest.
+"""Many classes from two-class problems: one for each pair of classes, or each class against the rest.
 
 Fuzzy pairwise classification (Abe): ``f_ij > 0`` says class i rather than j, ``f_ji = -f_ij``.  The membership of class
-i is ``m_i = min over j != i of min(1, f_ij)``; the largest one wins.  Where a class wins every duel this is the vote,
-and where no class does (the unclassifiable regions of voting) the least lost one wins.
+i is ``m_i = min over j != i of min(1, f_ij)``; the largest one wins.  Where a class wins all its
+pairs this is the vote, and where no class does (the unclassifiable regions of voting) the least lost one wins.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ METHODS = ("fuzzy_pairwise", "ovo", "ovr")
 MANY_ROWS = 1000  # of a square matrix, from which several BLAS threads gain; on smaller ones they wait for each other
 
 
-class Duel(NamedTuple):
+class Subproblem(NamedTuple):
     """Two-class problems on the same rows: labels -1, +1, one column for each machine, and the machines' numbers."""
 
     rows: np.ndarray
@@ -32,18 +32,18 @@ class Duel(NamedTuple):
     columns: slice
 
 
-def duels(codes: np.ndarray, n_classes: int, method: str) -> list[Duel]:
+def subproblems(codes: np.ndarray, n_classes: int, method: str) -> list[Subproblem]:
     """The two-class problems; the machine of classes i < j is positive for j; order (0, 1), (0, 2), .. (1, 2), .."""
     n = len(codes)
     if n_classes == 2:
-        return [Duel(np.arange(n), np.where(codes == 1, 1.0, -1.0)[:, None], slice(0, 1))]
+        return [Subproblem(np.arange(n), np.where(codes == 1, 1.0, -1.0)[:, None], slice(0, 1))]
     if method == "ovr":
         Y = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
-        return [Duel(np.arange(n), Y, slice(0, n_classes))]
+        return [Subproblem(np.arange(n), Y, slice(0, n_classes))]
     out = []
     for number, (i, j) in enumerate(combinations(range(n_classes), 2)):
         rows = np.flatnonzero((codes == i) | (codes == j))
-        out.append(Duel(rows, np.where(codes[rows] == j, 1.0, -1.0)[:, None], slice(number, number + 1)))
+        out.append(Subproblem(rows, np.where(codes[rows] == j, 1.0, -1.0)[:, None], slice(number, number + 1)))
     return out
 
 
@@ -55,7 +55,7 @@ def n_machines(n_classes: int, method: str) -> int:
 
 
 def memberships(F: np.ndarray, n_classes: int) -> np.ndarray:
-    """Fuzzy memberships ``(n, k)`` from the scores ``(n, k (k-1)/2)`` of the duels."""
+    """Fuzzy memberships ``(n, k)`` from the scores ``(n, k (k-1)/2)`` of the two-class problems."""
     M = np.ones((len(F), n_classes), dtype=F.dtype)
     for number, (i, j) in enumerate(combinations(range(n_classes), 2)):
         np.minimum(M[:, i], -F[:, number], out=M[:, i])
@@ -90,10 +90,10 @@ def over_threads(work: Callable[..., Any], items: Iterable[Any], n_jobs: int | N
         results[place] = work(items[place])
 
     with blas_threads(1) if count > 1 or n_rows < MANY_ROWS else nullcontext():
-        run([partial(task, place) for place in range(len(items))], count, deaf=n_rows >= MANY_ROWS)
+        run([partial(task, place) for place in range(len(items))], count, uninterruptible=n_rows >= MANY_ROWS)
     return results
 
 
-def most_rows(pairs: Iterable[Duel]) -> int:
-    """Number of rows of the largest duel."""
-    return max(len(duel.rows) for duel in pairs)
+def most_rows(pairs: Iterable[Subproblem]) -> int:
+    """Number of rows of the largest two-class problem."""
+    return max(len(subproblem.rows) for subproblem in pairs)

@@ -1,4 +1,4 @@
-"""One strength of the least-squares machines of `linear_system`: Cholesky where it has the digits, Krylov for large n.
+"""One strength of the least-squares machines of `ridge_spectrum`: Cholesky where it has the digits, Krylov for large n.
 
 Direct.  ``coefficients`` or explicit features: the normal equations ``(Z'PZ + s diag(1.., beta)) (a, b) = Z'P y`` with
 Z = (Phi, 1), on the smaller side of Phi.  ``kernel``: ``(sqrt(p) K sqrt(p) + s I) u = y~ - q b``.  Their condition is
@@ -17,19 +17,19 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.sparse.linalg import LinearOperator, cg, lsmr
 
-from .condensed import solutions_features, solutions_kernel
 from .lapack import cholesky, cholesky_solve
-from .linear_system import (
+from .ridge_condensed import solutions_features, solutions_kernel
+from .ridge_spectrum import (
     EIGENVALUE_DIGITS,
     SCORE_DIGITS,
-    Machine,
     RidgePath,
+    RidgeSpec,
     Solution,
     score_rounding,
     spectrum_of_features,
     spectrum_of_kernel,
 )
-from .sources import Features
+from .row_sources import Features
 from .weighted_rows import WeightedRows
 
 
@@ -41,25 +41,25 @@ class Iterated(NamedTuple):
     reached: float
 
 
-def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float) -> Solution:
+def solve_kernel_ridge(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, spec: RidgeSpec, s: float) -> Solution:
     """Solution on a full symmetric kernel matrix, which is overwritten."""
     largest = float(np.linalg.norm(K, np.inf) * weight.max())
     if s == 0:
         raise ValueError("The system is singular: alpha=0 needs fewer basis points than rows. Use alpha > 0.")
-    if machine.penalty == "coefficients":
+    if spec.penalty == "coefficients":
         largest *= largest / float(weight.sum())
         if s < EIGENVALUE_DIGITS * largest:
             diagonal = K.diagonal().copy()
-            found = solutions_kernel(K, weight, Y, machine, np.array([s]))
+            found = solutions_kernel(K, weight, Y, spec, np.array([s]))
             if found.solved[0]:
                 return found.at(0)
             K = _restored(K, diagonal, weight)
-            return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
+            return RidgePath(spectrum_of_kernel(K, weight, spec), Y, spec).solution(s)
         root = np.sqrt(weight)  # columns: basis points as often as their rows
         K *= root
-        p = np.sqrt(machine.weights(weight))
+        p = np.sqrt(spec.weights(weight))
         K *= p[:, None]
-        solution = _normal_equations(WeightedRows(K, None, p), Y, machine, s)
+        solution = _normal_equations(WeightedRows(K, None, p), Y, spec, s)
         return solution._replace(coef=root[:, None] * solution.coef)
     diagonal = K.diagonal().copy()
     if s >= 1e-12 * largest:
@@ -67,12 +67,12 @@ def solve_kernel(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Mach
         K *= root
         K *= root[:, None]
         K[np.diag_indices_from(K)] += s
-        u, b, residual = _dual(K, root, Y, machine, s)
+        u, b, residual = _dual(K, root, Y, spec, s)
         solution = Solution(root[:, None] * u, b, residual)
         if score_rounding(solution.coef.T, diagonal.max()).max() <= SCORE_DIGITS:
             return solution
         K = _restored(K, diagonal, weight)
-    return RidgePath(spectrum_of_kernel(K, weight, machine), Y, machine).solution(s)
+    return RidgePath(spectrum_of_kernel(K, weight, spec), Y, spec).solution(s)
 
 
 def _restored(K: np.ndarray, diagonal: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -86,18 +86,18 @@ def _restored(K: np.ndarray, diagonal: np.ndarray, weight: np.ndarray) -> np.nda
     return K
 
 
-def solve_features(
-    source: Features, rows: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, s: float
+def solve_features_ridge(
+    source: Features, rows: np.ndarray, weight: np.ndarray, Y: np.ndarray, spec: RidgeSpec, s: float
 ) -> Solution:
     """Solution on some rows of explicit features, dense or sparse; the other arguments are of these rows."""
-    given, weight = weight, machine.weights(weight)
+    given, weight = weight, spec.weights(weight)
     root = np.sqrt(weight)
     A = WeightedRows(source.Phi, rows, root)
     n, N = A.shape
     if s == 0:
-        spectrum = spectrum_of_features(source.rows(rows), given, machine, s)
-        path = RidgePath(spectrum, Y, machine)
-        with_bias = machine.bias != "none"
+        spectrum = spectrum_of_features(source.rows(rows), given, spec, s)
+        path = RidgePath(spectrum, Y, spec)
+        with_bias = spec.bias != "none"
         if len(spectrum.lam) < N or (with_bias and path.q_rest @ path.q_rest < 1e-12 * weight.sum()):
             raise ValueError(
                 f"The system is singular: alpha=0 needs {N} features that are independent of each other and of the "
@@ -105,20 +105,20 @@ def solve_features(
             )
         return path.solution(s)
     if s < EIGENVALUE_DIGITS * float(weight @ source.squared_norms[rows]):
-        return solutions_features(source, rows, given, Y, machine, np.array([s])).at(0)
+        return solutions_features(source, rows, given, Y, spec, np.array([s])).at(0)
     if n > N:
-        return _normal_equations(A, Y, machine, s)
+        return _normal_equations(A, Y, spec, s)
     M = A.outer()
     M[np.diag_indices_from(M)] += s
-    u, b, residual = _dual(M, root, Y, machine, s)
+    u, b, residual = _dual(M, root, Y, spec, s)
     return Solution(A.gathered(u.T).T, b, residual)
 
 
-def _normal_equations(A: WeightedRows, Y: np.ndarray, machine: Machine, s: float) -> Solution:
+def _normal_equations(A: WeightedRows, Y: np.ndarray, spec: RidgeSpec, s: float) -> Solution:
     """Solution from A = sqrt(p) Phi; one matrix of N x N numbers is made."""
     root, N = A.root, A.shape[1]
     y = root[:, None] * Y.reshape(len(root), -1)
-    with_bias = machine.bias != "none"
+    with_bias = spec.bias != "none"
     S = np.empty((N + with_bias, N + with_bias))
     _, right = A.inner(np.column_stack([y, root]).T, S[:N, :N])
     S[np.arange(N), np.arange(N)] += s
@@ -126,19 +126,19 @@ def _normal_equations(A: WeightedRows, Y: np.ndarray, machine: Machine, s: float
     h[:N] = right[:-1].T
     if with_bias:
         S[:N, N] = S[N, :N] = right[-1]
-        S[N, N] = root @ root + (s if machine.bias == "penalised" else 0)
+        S[N, N] = root @ root + (s if spec.bias == "penalised" else 0)
         h[N] = root @ y
     cholesky(S)
     r = cholesky_solve(S, h)
     coef, b = r[:N], r[N] if with_bias else np.zeros(y.shape[1])
     # 1 - h'r as a sum of squares (r minimises): no cancellation where the fit is nearly perfect
     rest = y - A.times(coef) - root[:, None] * b
-    penalty = s * (np.einsum("ij,ij->j", coef, coef) + (b**2 if machine.bias == "penalised" else 0))
+    penalty = s * (np.einsum("ij,ij->j", coef, coef) + (b**2 if spec.bias == "penalised" else 0))
     return Solution(coef, b, np.einsum("ij,ij->j", rest, rest) + penalty)
 
 
 def _dual(
-    M: np.ndarray, root: np.ndarray, Y: np.ndarray, machine: Machine, s: float
+    M: np.ndarray, root: np.ndarray, Y: np.ndarray, spec: RidgeSpec, s: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``(M + q q'/beta) u = y~`` with M already shifted by s; M is overwritten."""
     y = root[:, None] * Y.reshape(len(root), -1)
@@ -151,15 +151,15 @@ def _dual(
         ) from error
     u = cholesky_solve(M, y)
     b = np.zeros(y.shape[1])
-    if machine.bias != "none":
+    if spec.bias != "none":
         v = cholesky_solve(M, root)
-        b = (v @ y) / ((machine.bias == "penalised") + root @ v)
+        b = (v @ y) / ((spec.bias == "penalised") + root @ v)
         u -= np.outer(v, b)
     return u, b, s * np.einsum("ij,ij->j", y, u)
 
 
 def iterate_features(
-    Phi: Any, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray, tol: float, max_iter: int
+    Phi: Any, weight: np.ndarray, Y: np.ndarray, spec: RidgeSpec, strengths: np.ndarray, tol: float, max_iter: int
 ) -> list[Iterated]:
     """Solutions on features that are used in products only: nothing of size N x N or n x n is formed.
 
@@ -167,9 +167,9 @@ def iterate_features(
     """
     n, N = Phi.shape
     Y = Y.reshape(n, -1)
-    weight = machine.weights(weight)
+    weight = spec.weights(weight)
     root = np.sqrt(weight)
-    free, penalised = machine.bias == "free", machine.bias == "penalised"
+    free, penalised = spec.bias == "free", spec.bias == "penalised"
     q = root / np.sqrt(weight.sum())
 
     def project(v: np.ndarray) -> np.ndarray:
@@ -217,18 +217,18 @@ def iterate_features(
 
 
 def iterate_kernel(
-    K: np.ndarray, weight: np.ndarray, Y: np.ndarray, machine: Machine, strengths: np.ndarray, tol: float, max_iter: int
+    K: np.ndarray, weight: np.ndarray, Y: np.ndarray, spec: RidgeSpec, strengths: np.ndarray, tol: float, max_iter: int
 ) -> list[Iterated]:
     """As `iterate_features` for a full kernel matrix, which is overwritten."""
     root = np.sqrt(weight)
-    if machine.penalty == "coefficients":
+    if spec.penalty == "coefficients":
         K *= root
         return [
             one._replace(solution=one.solution._replace(coef=root[:, None] * one.solution.coef))
-            for one in iterate_features(K, weight, Y, machine, strengths, tol, max_iter)
+            for one in iterate_features(K, weight, Y, spec, strengths, tol, max_iter)
         ]
     y = root[:, None] * Y.reshape(len(root), -1)
-    columns = (*y.T, root) if machine.bias != "none" else tuple(y.T)
+    columns = (*y.T, root) if spec.bias != "none" else tuple(y.T)
     solved: list[Any] = [None] * len(columns)
     out = []
     for s in strengths:
@@ -242,9 +242,9 @@ def iterate_kernel(
             solved[number] = x
         u = np.array(solved[: y.shape[1]]).T
         b = np.zeros(y.shape[1])
-        if machine.bias != "none":
+        if spec.bias != "none":
             v = solved[-1]
-            b = (v @ y) / ((machine.bias == "penalised") + root @ v)
+            b = (v @ y) / ((spec.bias == "penalised") + root @ v)
             u = u - np.outer(v, b)
         solution = Solution(root[:, None] * u, b, s * np.einsum("ij,ij->j", y, u))
         out.append(Iterated(solution, counter.most, reached))

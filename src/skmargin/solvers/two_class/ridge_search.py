@@ -1,8 +1,8 @@
 """Choice of the strength and of the kernel width by exact held-out scores of the least-squares machines.
 
-For one width every duel is factorised once (`linear_system`) and gives, for all strengths, its scores of every row that
-are held out exactly: rows of its two classes by the closed forms, the other rows by its machine (of their fold).  The
-scores of all duels are combined to classes as in a prediction, so what is compared is the multi-class accuracy.
+For one width every two-class problem is factorised once (`ridge_spectrum`) and gives, for all strengths, exact held-out
+scores of every row: of its two classes by the closed forms, of other rows by its machine (of their fold).  The scores
+of all problems are combined to classes as in a prediction, so that the multi-class accuracy is compared.
 
 Screening (`screened_search`): all widths by leave-one-out on a quarter of the rows, the best three on all rows, both in
 single precision where the strengths allow it; strengths too small for that are tried, in double precision, where the
@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._runtime.progress import counted, part
-from .linear_system import Machine, RidgePath, scale, spectrum_of_features, spectrum_of_kernel
-from .pairwise import Duel, duels, most_rows, n_machines, over_threads, winners
+from ..._runtime.progress import counting, progress_range
+from .pairwise import Subproblem, most_rows, n_machines, over_threads, subproblems, winners
 from .ridge_direct import iterate_features, iterate_kernel
-from .sources import Features, Source
+from .ridge_spectrum import RidgePath, RidgeSpec, scale, spectrum_of_features, spectrum_of_kernel
+from .row_sources import Features, Source
 
 N_WIDTHS_KEPT = 3
 SMALLEST_SINGLE = {"coefficients": 1e-6, "kernel": 1e-7}  # for K(x, x) <= 1; "kernel": times the number of rows
@@ -34,7 +34,7 @@ class Task(NamedTuple):
     weight: np.ndarray
     folds: list[np.ndarray] | None
     method: str
-    machine: Machine
+    spec: RidgeSpec
     n_jobs: int | None
 
     def subset(self, rows: np.ndarray) -> Task:
@@ -53,14 +53,14 @@ def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: 
         for number, fold in enumerate(task.folds):
             fold_of[fold] = number
 
-    def work(duel: Duel) -> None:
-        rows, columns = duel.rows, duel.columns
+    def work(subproblem: Subproblem) -> None:
+        rows, columns = subproblem.rows, subproblem.columns
         weight = task.weight[rows]
         if isinstance(source, Features):
-            spectrum = spectrum_of_features(source.rows(rows), weight, task.machine, float(strengths.min()))
+            spectrum = spectrum_of_features(source.rows(rows), weight, task.spec, float(strengths.min()))
         else:
-            spectrum = spectrum_of_kernel(source.square(rows), weight, task.machine)
-        path = RidgePath(spectrum, duel.Y, task.machine)
+            spectrum = spectrum_of_kernel(source.square(rows), weight, task.spec)
+        path = RidgePath(spectrum, subproblem.Y, task.spec)
         inside = fold_of[rows]
         folds = [np.flatnonzero(inside == b) for b in range(n_folds)]
         coef, intercept = [], []  # for each strength the machines that score the other rows, one for each fold
@@ -68,7 +68,7 @@ def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: 
             if task.folds is None:
                 F[number, rows, columns] = path.leave_one_out(s)
                 solution = path.solution(s)
-                machines = [scale(solution) if task.machine.normalised else solution]
+                machines = [scale(solution) if task.spec.normalised else solution]
             else:
                 F[number, rows, columns], machines = path.leave_folds_out(s, folds)
             coef.append([m.coef for m in machines])
@@ -85,8 +85,8 @@ def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: 
                 len(held), len(strengths), scores.shape[1] // len(strengths)
             ).transpose(1, 0, 2)
 
-    pairs = duels(task.codes, task.n_classes, task.method)
-    over_threads(counted(work, len(pairs)), pairs, task.n_jobs, most_rows(pairs))
+    pairs = subproblems(task.codes, task.n_classes, task.method)
+    over_threads(counting(work, len(pairs)), pairs, task.n_jobs, most_rows(pairs))
     return _accuracy(F, task)
 
 
@@ -104,25 +104,25 @@ def iterated_accuracy(source: Source, task: Task, strengths: np.ndarray, tol: fl
     F = np.empty((len(strengths), n, n_machines(task.n_classes, task.method)))
     assert task.folds is not None
 
-    def work(job: tuple[Duel, np.ndarray]) -> None:
-        duel, held = job
-        inside = ~np.isin(duel.rows, held)
-        rows = duel.rows[inside]
+    def work(job: tuple[Subproblem, np.ndarray]) -> None:
+        subproblem, held = job
+        inside = ~np.isin(subproblem.rows, held)
+        rows = subproblem.rows[inside]
         if len(rows) == 0:  # a machine fitted to nothing
-            F[:, held, duel.columns] = 0
+            F[:, held, subproblem.columns] = 0
             return
-        machine = (task.weight[rows], duel.Y[inside], task.machine, strengths[order], tol, max_iter)
+        spec = (task.weight[rows], subproblem.Y[inside], task.spec, strengths[order], tol, max_iter)
         if isinstance(source, Features):
-            fits = iterate_features(source.rows(rows), *machine)
+            fits = iterate_features(source.rows(rows), *spec)
         else:
-            fits = iterate_kernel(source.square(rows), *machine)
+            fits = iterate_kernel(source.square(rows), *spec)
         for number, (solution, *_) in zip(order, fits, strict=True):
-            solution = scale(solution) if task.machine.normalised else solution
-            F[number, held, duel.columns] = source.scores(held, rows, solution.coef) + solution.intercept
+            solution = scale(solution) if task.spec.normalised else solution
+            F[number, held, subproblem.columns] = source.scores(held, rows, solution.coef) + solution.intercept
 
-    pairs = duels(task.codes, task.n_classes, task.method)
-    jobs = [(duel, fold) for duel in pairs for fold in task.folds]
-    over_threads(counted(work, len(jobs)), jobs, task.n_jobs, most_rows(pairs))
+    pairs = subproblems(task.codes, task.n_classes, task.method)
+    jobs = [(subproblem, fold) for subproblem in pairs for fold in task.folds]
+    over_threads(counting(work, len(jobs)), jobs, task.n_jobs, most_rows(pairs))
     return _accuracy(F, task)
 
 
@@ -132,7 +132,7 @@ def full_search(
     """Accuracy ``(widths, strengths)`` of every candidate, in double precision."""
     scores = []
     for g in range(n_widths):
-        with part(g / n_widths, (g + 1) / n_widths):
+        with progress_range(g / n_widths, (g + 1) / n_widths):
             scores.append(held_out_accuracy(kernel_of(g, np.float64), task, strengths, np.float64))
     return np.array(scores)
 
@@ -152,8 +152,8 @@ def screened_search(
     ``largest`` is the largest K(x, x), by which the rounding of single precision grows.
     """
     n = len(task.codes)
-    size = n * largest if task.machine.penalty == "kernel" else largest**2
-    single = strengths >= SMALLEST_SINGLE[task.machine.penalty] * size
+    size = n * largest if task.spec.penalty == "kernel" else largest**2
+    single = strengths >= SMALLEST_SINGLE[task.spec.penalty] * size
     dtype: type = np.float32
     if not single.any():
         single, dtype = np.ones(len(strengths), dtype=bool), np.float64
@@ -161,12 +161,12 @@ def screened_search(
     if n_widths > N_WIDTHS_KEPT:
         rows = quarter(task.codes, rng)
         few = task.subset(rows)
-        with part(0, 0):  # it takes next to nothing of the time
+        with progress_range(0, 0):  # it takes next to nothing of the time
             screened = [held_out_accuracy(part_of(g, rows, dtype), few, strengths[single], dtype).max() for g in widths]
         widths = np.argsort(-np.array(screened), kind="stable")[:N_WIDTHS_KEPT].tolist()
     scores = np.full((n_widths, len(strengths)), np.nan)
     for place, g in enumerate(widths):
-        with part(place / len(widths), (place + 1) / len(widths)):
+        with progress_range(place / len(widths), (place + 1) / len(widths)):
             scores[g, single] = held_out_accuracy(kernel_of(g, dtype), task, strengths[single], dtype)
     best = np.unravel_index(np.nanargmax(scores), scores.shape)
     if not single.all() and strengths[best[1]] == strengths[single].min():

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from .lapack import triangular_rows
-from .linear_system import dense, scale_rows
+from .ridge_spectrum import dense, scale_rows
 
 PIECE = 1 << 17  # numbers of one piece
 FEW = 1 << 19  # numbers up to which all rows are one piece, which is kept: a constant, however large Phi is
@@ -69,10 +69,10 @@ class WeightedRows:
             out[part] = A @ W
         return out
 
-    def inner(self, x: np.ndarray, room: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """``A'A``, written to ``room`` where it is given, and ``x A`` for the rows of ``x``."""
+    def inner(self, x: np.ndarray, buffer: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """``A'A``, written to ``buffer`` where it is given, and ``x A`` for the rows of ``x``."""
         N = self.shape[1]
-        M, right = np.empty((N, N)) if room is None else room, np.zeros((len(x), N))
+        M, right = np.empty((N, N)) if buffer is None else buffer, np.zeros((len(x), N))
         for part, A in self.pieces(THICK):
             if part.start:
                 M += dense(A.T @ A)
@@ -108,14 +108,14 @@ class WeightedRows:
         """
         n, N = self.shape
         size = N + len(x)
-        room = np.empty((size, min(n, 3 * size)))  # columns behind each other, as LAPACK wants them
+        buffer = np.empty((size, min(n, 3 * size)))  # columns behind each other, as LAPACK wants them
         start = kept = 0
         while start < n:
-            stop = min(n, start + room.shape[1] - kept)
+            stop = min(n, start + buffer.shape[1] - kept)
             part = slice(start, stop)
             used = kept + stop - start
-            room[:N, kept:used], room[N:, kept:used] = dense(self.piece(part)).T, x[:, part]
-            triangular_rows(room, used)
+            buffer[:N, kept:used], buffer[N:, kept:used] = dense(self.piece(part)).T, x[:, part]
+            triangular_rows(buffer, used)
             start, kept = stop, min(size, used)
-        rest = room[N:, N:kept]
-        return np.ascontiguousarray(room[:N, :N].T), np.ascontiguousarray(room[N:, :N]), rest @ rest.T
+        rest = buffer[N:, N:kept]
+        return np.ascontiguousarray(buffer[:N, :N].T), np.ascontiguousarray(buffer[N:, :N]), rest @ rest.T

@@ -7,9 +7,9 @@ from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skmargin.solvers.two_class import weighted_rows
-from skmargin.solvers.two_class.condensed import solutions_features, solutions_kernel
-from skmargin.solvers.two_class.linear_system import Machine, RidgePath, spectrum_of_kernel
-from skmargin.solvers.two_class.sources import Features
+from skmargin.solvers.two_class.ridge_condensed import solutions_features, solutions_kernel
+from skmargin.solvers.two_class.ridge_spectrum import RidgePath, RidgeSpec, spectrum_of_kernel
+from skmargin.solvers.two_class.row_sources import Features
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -36,11 +36,11 @@ def direct(K, weight, y, machine, s):
 @pytest.mark.parametrize(
     "machine",
     [
-        Machine("coefficients", "penalised", True),
-        Machine("coefficients", "none", True),
-        Machine("kernel", "free", False),
-        Machine("kernel", "penalised", False),
-        Machine("kernel", "none", False),
+        RidgeSpec("coefficients", "penalised", True),
+        RidgeSpec("coefficients", "none", True),
+        RidgeSpec("kernel", "free", False),
+        RidgeSpec("kernel", "penalised", False),
+        RidgeSpec("kernel", "none", False),
     ],
 )
 def test_equals_the_stationarity_equations(machine, weight):
@@ -57,7 +57,7 @@ def test_equals_the_stationarity_equations(machine, weight):
 
 @pytest.mark.parametrize("gamma", [1e-3, 1.0, 100.0])
 def test_smallest_strengths_keep_the_digits_of_the_eigenvalues(gamma):
-    machine, K = Machine("coefficients", "penalised", True), rbf_kernel(X, gamma=gamma)
+    machine, K = RidgeSpec("coefficients", "penalised", True), rbf_kernel(X, gamma=gamma)
     path = RidgePath(spectrum_of_kernel(K.copy(), WEIGHT, machine), Y, machine)
     strengths = np.array([1e-12, 1e-10])
     K[np.tril_indices(60, -1)] = np.nan  # is not read
@@ -73,7 +73,7 @@ def test_smallest_strengths_keep_the_digits_of_the_eigenvalues(gamma):
 @pytest.mark.parametrize(
     "n", [1, 2, 3, 16, 17, 18, 33, 100, 399, 400, 433, 465]
 )  # one panel, several, narrow and wide bands
-@pytest.mark.parametrize("machine", [Machine("coefficients", "penalised", True), Machine("kernel", "free", False)])
+@pytest.mark.parametrize("machine", [RidgeSpec("coefficients", "penalised", True), RidgeSpec("kernel", "free", False)])
 def test_every_size_and_number_of_strengths(machine, n):
     rng = np.random.default_rng(n)
     K = rbf_kernel(rng.normal(size=(n, 4)), gamma=0.5)
@@ -95,7 +95,7 @@ def test_kernels_with_negative_eigenvalues():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(80, 80))
     K = (A + A.T) / 8
-    machine, strengths = Machine("coefficients", "penalised", True), np.array([1e-12, 1e-6, 1e-2])
+    machine, strengths = RidgeSpec("coefficients", "penalised", True), np.array([1e-12, 1e-6, 1e-2])
     found = solutions_kernel(K.copy(), np.ones(80), np.sign(A[:, :1]), machine, strengths)
     assert found.solved[2]
     path = RidgePath(spectrum_of_kernel(K.copy(), np.ones(80), machine), np.sign(A[:, :1]), machine)
@@ -105,7 +105,7 @@ def test_kernels_with_negative_eigenvalues():
 
 
 def test_strengths_that_are_too_small_are_left_to_others():
-    machine, K = Machine("kernel", "free", False), rbf_kernel(X, gamma=1.0)
+    machine, K = RidgeSpec("kernel", "free", False), rbf_kernel(X, gamma=1.0)
     found = solutions_kernel(K.copy(), np.ones(60), Y, machine, np.array([1e-16, 1.0]))
     assert found.solved.tolist() == [False, True]
     assert not solutions_kernel(K - 0.5 * np.eye(60), np.ones(60), Y, machine, np.array([0.1])).solved.any()
@@ -123,7 +123,7 @@ def test_features_equal_least_squares_on_stacked_rows(thick, bias, smallest, sha
     n, N = shape
     Phi = np.random.default_rng(n).normal(size=shape)
     weight, y = WEIGHT[:n], Y[:n]
-    machine = Machine("coefficients", bias, normalised=True)
+    machine = RidgeSpec("coefficients", bias, normalised=True)
     strengths = np.array([1e-2, smallest])
     mixed = RNG.permutation(2 * n)
     twice = np.vstack([Phi, np.full_like(Phi, 7.0)])[mixed]  # among other rows

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from .gram import Kernel, gram_diagonal
-from .kernel_rows import _Products
+from .kernel_rows import _KernelProducts
 
 
 class RowCache:
     """Row i of the kernel matrix of ``X`` where it is called with i.
 
-    As many rows as fit into ``cache_size`` (megabytes) are kept; where there is no room the oldest makes place.  The
-    rows that a solver still moves late in a run are so all there as soon as they fit.
+    As many rows as fit into ``cache_size`` (megabytes) are kept; the oldest is dropped where the cache is full.  Rows
+    that a solver still needs late in a run are then all cached as soon as they fit.
     """
 
     def __init__(
@@ -22,14 +22,14 @@ class RowCache:
     ) -> None:
         n = X.shape[0]
         self.diagonal = np.ascontiguousarray(gram_diagonal(X, kernel, gamma, degree, coef0), dtype=dtype)
-        self._products = _Products(X, kernel, gamma, degree, coef0, dtype)
+        self._products = _KernelProducts(X, kernel, gamma, degree, coef0, dtype)
         slots = min(n, max(1, int(cache_size * 2**20 / (n * self.diagonal.itemsize))))
         self._store = np.empty((slots, n), dtype=dtype)
         self._slot, self._owner = [-1] * n, [-1] * slots  # position of a row in the store, and back
         self._oldest = 0
 
     def prepare(self, rows: np.ndarray) -> None:
-        """Compute these rows, as many as there is room for, in one product; for a cache that is still empty."""
+        """Compute these rows, as many as fit, in one product; for a cache that is still empty."""
         rows, products = rows[: len(self._owner)], self._products
         products.fill(products.Z[rows], products.norms[rows] if products.dense_rbf else None, self._store[: len(rows)])
         for at, i in enumerate(rows.tolist()):

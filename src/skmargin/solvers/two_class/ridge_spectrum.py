@@ -44,7 +44,7 @@ NO_EIGENVALUE = 4e-15  # of the largest: five times the rounding that was met, u
 SCORE_DIGITS = 1e-6  # rounding that scores of kernel machines may have before eigenvalues are worth their time
 
 
-class Machine(NamedTuple):
+class RidgeSpec(NamedTuple):
     """Which of the least-squares machines: see the head of the file.
 
     ``normalised``: the weights are divided by their sum, and solutions are multiplied by ``1 / (1 - h'r)``.
@@ -90,14 +90,14 @@ def symmetric_eigen(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ) from error
 
 
-def spectrum_of_kernel(K: np.ndarray, weight: np.ndarray, machine: Machine) -> Spectrum:
+def spectrum_of_kernel(K: np.ndarray, weight: np.ndarray, spec: RidgeSpec) -> Spectrum:
     """Factorise a machine on a full symmetric kernel matrix, which is overwritten."""
     raw = np.sqrt(weight).astype(K.dtype)
-    root = np.sqrt(machine.weights(weight)).astype(K.dtype)
+    root = np.sqrt(spec.weights(weight)).astype(K.dtype)
     K *= raw
     K *= raw[:, None]
     w, Q = symmetric_eigen(K)
-    if machine.penalty == "kernel":
+    if spec.penalty == "kernel":
         refuse_indefinite(w[0], w[-1], np.sqrt(np.finfo(K.dtype).eps))
         # Eigenvalues that are rounding are none: a small s would see them.  Along their eigenvectors coefficients are
         # the residual over s and have no score: they would only cancel.
@@ -107,13 +107,13 @@ def spectrum_of_kernel(K: np.ndarray, weight: np.ndarray, machine: Machine) -> S
     return Spectrum(Q, gain**2, Q, gain, raw, root, True)
 
 
-def spectrum_of_features(Phi: Any, weight: np.ndarray, machine: Machine, smallest: float) -> Spectrum:
+def spectrum_of_features(Phi: Any, weight: np.ndarray, spec: RidgeSpec, smallest: float) -> Spectrum:
     """Factorise a machine on explicit features, dense or sparse, on the smaller side of the matrix.
 
     ``smallest`` is the smallest strength that will be asked for: it decides whether eigenvalues have enough digits.
     """
     n, N = Phi.shape
-    root = np.sqrt(machine.weights(weight))
+    root = np.sqrt(spec.weights(weight))
     A = scale_rows(Phi, root)
     gram = dense(A.T @ A) if n >= N else dense(A @ A.T)
     largest = float(np.linalg.norm(gram, np.inf))
@@ -135,11 +135,11 @@ def spectrum_of_features(Phi: Any, weight: np.ndarray, machine: Machine, smalles
 class RidgePath:
     """Solutions and held-out scores of ``m`` label vectors for any strength, from one `Spectrum`."""
 
-    def __init__(self, spectrum: Spectrum, Y: np.ndarray, machine: Machine) -> None:
+    def __init__(self, spectrum: Spectrum, Y: np.ndarray, spec: RidgeSpec) -> None:
         number = spectrum.U.dtype
-        self.spectrum, self.machine = spectrum, machine
+        self.spectrum, self.spec = spectrum, spec
         self.Y = Y.reshape(len(spectrum.root), -1).astype(number)
-        self.q = spectrum.root if machine.bias != "none" else np.zeros_like(spectrum.root)
+        self.q = spectrum.root if spec.bias != "none" else np.zeros_like(spectrum.root)
         self.q = self.q.astype(number)
         y = spectrum.root.astype(number)[:, None] * self.Y
         U = spectrum.U
@@ -147,7 +147,7 @@ class RidgePath:
         self.y_rest = np.zeros_like(y) if spectrum.complete else y - U @ self.ty
         self.q_rest = np.zeros_like(self.q) if spectrum.complete else self.q - U @ self.tq
         self.y = y
-        self.beta = number.type(machine.bias != "free")
+        self.beta = number.type(spec.bias != "free")
 
     def _shrunk(self, s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """``e``, the intercepts ``b``, ``beta s + q'sGq`` and ``1 - h'r``."""
@@ -155,7 +155,7 @@ class RidgePath:
         e = s / (self.spectrum.lam + s)
         den = self.beta * s + self.tq @ (e * self.tq) + self.q_rest @ self.q_rest
         qy = (e * self.tq) @ self.ty + self.q_rest @ self.y_rest
-        if self.machine.bias == "none":
+        if self.spec.bias == "none":
             b, den = np.zeros_like(qy), self.ty.dtype.type(1)
         else:
             b = qy / den
@@ -222,7 +222,7 @@ class RidgePath:
             factor = self._write(out, rows, u, t, residual, part)
             # the machine without the fold: the same system with y~ - t on the fold
             ty = self.ty - U.T @ t
-            if self.machine.bias == "none":
+            if self.spec.bias == "none":
                 b = np.zeros_like(b)
             else:
                 rest = self.q_rest @ self.y_rest - self.q_rest[rows] @ t
@@ -231,7 +231,7 @@ class RidgePath:
         return out, machines
 
     def _part_of_each_row(self) -> np.ndarray:
-        if not self.machine.normalised:
+        if not self.spec.normalised:
             return np.zeros(len(self.Y))
         weight = np.square(self.spectrum.root, dtype=np.float64)
         if np.ptp(weight) <= 1e-6 * weight[0]:
@@ -243,7 +243,7 @@ class RidgePath:
     ) -> Any:
         """Write the held-out scores and return the factor that scales the machines."""
         out[rows] = self.Y[rows] - t / self.spectrum.root[rows, None].astype(u.dtype)
-        if not self.machine.normalised:
+        if not self.spec.normalised:
             return u.dtype.type(1)
         factor = (1 - u.dtype.type(part)) / np.maximum(residual, np.finfo(u.dtype).tiny)
         out[rows] *= factor

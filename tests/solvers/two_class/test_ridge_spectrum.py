@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from skmargin.solvers.two_class.linear_system import (
-    Machine,
+from skmargin.solvers.two_class.ridge_spectrum import (
     RidgePath,
+    RidgeSpec,
     scale,
     spectrum_of_features,
     spectrum_of_kernel,
@@ -19,7 +19,7 @@ X = rng.standard_normal((N, 4))
 Y = np.where(X[:, :2] + 0.7 * rng.standard_normal((N, 2)) > 0, 1.0, -1.0)
 K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
 EQUAL, UNEQUAL = np.ones(N), rng.integers(1, 4, N).astype(float)
-ULDM, LSSVM = Machine("coefficients", "penalised", True), Machine("kernel", "free", False)
+ULDM, LSSVM = RidgeSpec("coefficients", "penalised", True), RidgeSpec("kernel", "free", False)
 FOLDS = [np.arange(i, N, 4) for i in range(4)]
 
 
@@ -120,7 +120,7 @@ def test_least_squares_machine(s, C):
 
 
 def test_without_intercept():
-    machine = Machine("kernel", "none", False)
+    machine = RidgeSpec("kernel", "none", False)
     path = RidgePath(spectrum_of_kernel(K.copy(), UNEQUAL, machine), Y, machine)
     a = np.linalg.solve(K + np.diag(1 / (5 * UNEQUAL)), Y)
     assert_allclose(path.solution(1 / 5).coef, a, atol=1e-10)

@@ -1,0 +1,293 @@
+"""State of the working-set method of kernel.py: duals and scores, one round, the next set, the certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..._core import _ext
+from ...rows.kernel_rows import KernelRows
+from .kernel_state import KernelState, coefficients
+from .linear import relative_gap
+
+FIRST_SET_SHARE, SET_GROWTH = 1 / 32, 0.5  # share of the samples; rows added in a round over rows kept
+MIN_SET = 200  # smallest first set and smallest growth
+NEW_ROW_GAP = 0.9  # in mean gaps: a sample with a smaller gap gets no row yet
+GAP_LEFT_OUT = 0.02  # share of the gap that stays outside a working set
+STRETCH_TRIALS = np.array([0.5, 0.25, 0.125])  # shares of the final gap that longer class vectors may cost
+INCREMENTAL_STEPS = 32  # steps a sample and round up to which scores need no new sum of rows
+CACHE_LINE_BYTES = 64
+PROXIMAL_SHARE = 0.06  # proximal step of the intercepts, in mean curvatures
+ROUNDING_DEVIATIONS = 2  # standard deviations of the rounding error that is allowed for
+FLOAT32_GAP_SHARE = 0.05  # share of the final gap by which float32 may change the objective
+
+
+def _aligned_zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """Zeros aligned to a cache line: steps write to them a fifth faster than to an array of NumPy."""
+    size = shape[0] * shape[1]
+    whole = np.zeros(size + CACHE_LINE_BYTES // dtype.itemsize, dtype=dtype)
+    start = -whole.ctypes.data % CACHE_LINE_BYTES // dtype.itemsize
+    return whole[start : start + size].reshape(shape)
+
+
+class WorkingSetAscent:
+    """Duals, scores and gaps of all samples, and rounds of block ascent on working sets."""
+
+    def __init__(
+        self,
+        rows: KernelRows,
+        y: np.ndarray,
+        cap: np.ndarray,
+        k: int,
+        loss: tuple[str, int, float, float, np.ndarray],
+        fit_intercept: bool,
+        tol: float,
+        state: KernelState | None,
+    ) -> None:
+        self.rows, self.y, self.cap, self.loss, self.tol = rows, y, cap, loss, tol
+        self.extra_lengths, self.savings = 0 * STRETCH_TRIALS, 0 * STRETCH_TRIALS
+        n = rows.n
+        square, total_cap = float(np.abs(rows.diagonal).mean()), float(cap.sum())
+        self.proximal = 0.0
+        if fit_intercept:
+            # Where the rows cannot move a score by a margin, only the intercepts can: one sample must move them enough.
+            self.proximal = n / total_cap if square * total_cap < 1e-4 else PROXIMAL_SHARE * square
+        # A lower bound for rows of (nearly) zero length; a larger curvature still gives an ascent step.
+        self.curvature = np.maximum(rows.diagonal, np.maximum(1e-12 * square, 1e-7 / cap))
+        self.alpha = np.zeros((n, k)) if state is None else np.array(state.alpha, dtype=np.float64)
+        self.b = np.zeros(k) if state is None or not fit_intercept else np.array(state.b, dtype=np.float64)
+        self.sample_gaps, self.free = np.empty(n), np.empty(n, dtype=np.uint8)
+        self.n_iter = self.n_updates = 0
+        self.computed_before = rows.n_computed
+        self.score_drift = np.zeros(k)
+        self.restart()
+
+    def restart(self) -> None:
+        """Compute scores and gaps anew from the duals."""
+        c = coefficients(self.alpha, self.y)
+        self.F = np.zeros((len(self.b), self.rows.n), dtype=self.rows.dtype)
+        self.score_mass = np.zeros(len(self.b))
+        support = np.flatnonzero(c.any(axis=1))
+        self.rows.keep(support)
+        self._add(support, c[support])
+        self.coef_sum = c.sum(axis=0)
+        self.evaluate()
+        if len(support):
+            self.choose_stretches()
+            self.evaluate()
+
+    def _add(self, samples: np.ndarray, coef: np.ndarray) -> None:
+        self.rows.add(self.F, samples, coef)
+        self.score_mass = self.score_mass + np.sqrt(np.maximum(self.rows.diagonal[samples], 0)) @ np.abs(coef)
+
+    def recompute_scores(self) -> float:
+        """Compute the scores anew, without the rounding of the steps; returns the change of the objective."""
+        before, F = self.objective, self.F
+        self.restart()
+        self.score_drift = np.sqrt(np.square(self.F - F).mean(axis=1, dtype=np.float64))
+        return abs(self.objective - before)
+
+    def rounding_in_losses(self) -> float:
+        """Bound on what the rounding of the scores may add to the sum of the losses.
+
+        Near a kink a loss rises for one sign of the error and does not fall for the other; elsewhere gains and losses
+        add up at random.  In float32 the entries of the kernel matrix are rounded independently, and sums by as much as
+        two computations of them differ, for the own class and a rival.  In float64 the rounding of a sum is
+        proportional to all that was ever added to it.
+        """
+        square, eps = np.maximum(self.rows.diagonal, 0), np.finfo(self.rows.dtype).eps
+        if self.rows.dtype == np.float32:
+            number = eps**2 * (square @ coefficients(self.alpha, self.y) ** 2)
+            number, score_drift = number + number.max(), self.score_drift**2 + self.score_drift.max() ** 2
+            error = ROUNDING_DEVIATIONS * np.sqrt(square * number[self.y] + score_drift[self.y])
+        else:
+            error = eps * np.sqrt(square) * self.score_mass[self.y]
+        now, up, down = (self.losses(sign * error) for sign in (0, 1, -1))
+        return float(0.5 * (up + down - 2 * now).sum() + 0.5 * np.linalg.norm(up - down))
+
+    def losses(self, error: float | np.ndarray = 0.0) -> np.ndarray:
+        """Loss of every sample for the stretched class vectors; ``error`` is added to the score of its own class."""
+        F = self.F.astype(np.float64)
+        F[self.y, np.arange(self.rows.n)] += error
+        F *= self.stretch
+        b, values, nothing = self.stretch * self.b, np.empty_like(self.sample_gaps), np.zeros(0)
+        zeros, free = np.zeros_like(self.alpha), np.empty_like(self.free)  # without duals the gap is the loss
+        _ext.kernel_gaps(F, zeros, self.y, self.cap, b, values, free, nothing, nothing, self.loss)
+        return values
+
+    def evaluate(self) -> None:
+        """Gaps of all samples; objective and duality gap for the best of the lengths tried for the class vectors."""
+        self.gap, value, dual, product = _ext.kernel_gaps(
+            self.F,
+            self.alpha,
+            self.y,
+            self.cap,
+            self.b,
+            self.sample_gaps,
+            self.free,
+            self.extra_lengths,
+            self.savings,
+            self.loss,
+        )
+        self.norm = product - self.coef_sum @ self.b
+        self.bound = dual + 0.5 * self.norm - product  # lower bound, valid where sum_i c_il = 0
+        self.objective = value + 0.5 * self.norm
+        change = self.savings + (self.extra_lengths + 0.5 * self.extra_lengths**2) * self.norm
+        best = int(change.argmin())
+        self.stretch = 1.0
+        if change[best] < -0.5 * self.objective:  # a small difference of large numbers
+            self.set_stretch(1 + self.extra_lengths[best])
+        elif change[best] < 0 < self.norm:
+            self.stretch += self.extra_lengths[best]
+            self.objective += change[best]
+            self.gap = max(0.0, self.gap + change[best])
+
+    def set_stretch(self, stretch: float) -> None:
+        """Objective and gap for class vectors ``stretch`` times as long."""
+        self.stretch = stretch
+        self.objective = float(self.losses().sum()) + 0.5 * stretch**2 * self.norm
+        self.gap = max(0.0, self.objective - self.bound)
+
+    def add_rounding_to_gap(self) -> float:
+        """Add to the gap what rounding may hide; returns that amount.
+
+        Of the lengths tried the one with the smallest worst-case objective is taken: slightly longer class vectors move
+        scores away from the kinks.
+        """
+        trials = []
+        for stretch in {self.stretch, *(1 + self.extra_lengths)}:
+            self.set_stretch(stretch)
+            trials.append((self.objective + self.rounding_in_losses(), stretch))
+        worst, stretch = min(trials)
+        self.set_stretch(stretch)
+        self.gap = max(0.0, worst - self.bound)
+        return worst - self.objective
+
+    def choose_stretches(self) -> None:
+        """Lengths to try next, from the last objective; the loss of ODM has no kinks and needs none."""
+        tries = self.norm > 0 and self.loss[0] != "band"
+        self.extra_lengths = STRETCH_TRIALS * (min(1.0, self.tol * self.objective / self.norm) if tries else 0.0)
+
+    def first_set(self, rng: np.random.Generator) -> np.ndarray:
+        """Random samples; from a warm start the set that its gaps select."""
+        n = self.rows.n
+        if self.alpha.any():
+            return self.select()
+        size = min(n, self.rows.limit, max(MIN_SET, int(FIRST_SET_SHARE * n)))
+        return np.sort(rng.choice(n, size, replace=False))
+
+    def ascend(self, W: np.ndarray, target: float, max_passes: int, seed: int) -> bool:
+        """Block ascent on W, then scores and gaps of all samples; whether it stalled above its target."""
+        rows = self.rows
+        rows.keep(W)
+        matrix, row, column = rows.within(W)
+        whole = len(column) > 0  # matrix has whole rows: steps update the scores of all samples
+        F = _aligned_zeros((len(self.F), matrix.shape[1]), rows.dtype)
+        F[:, : rows.n if whole else len(W)] = self.F if whole else self.F[:, W]
+        alpha = self.alpha[W]
+        trials = slice(None if self.stretch > 1 else 0)  # lengths that do not help now will not help soon
+        gap, passes, updates = _ext.kernel_ascent(
+            matrix,
+            row,
+            column,
+            F,
+            alpha,
+            self.y[W],
+            self.cap[W],
+            self.curvature[W],
+            self.b,
+            self.coef_sum,
+            self.proximal,
+            self.extra_lengths[trials],
+            self.savings[trials],
+            self.norm,
+            target,
+            max_passes,
+            seed,
+            self.loss_of(W),
+        )
+        self.n_iter += passes
+        self.n_updates += updates
+        if whole and updates <= INCREMENTAL_STEPS * len(W) and rows.dtype == np.float32:
+            self.F, self.alpha[W] = F, alpha
+        else:
+            del F
+            changed = np.flatnonzero((alpha != self.alpha[W]).any(axis=1))
+            W, alpha = W[changed], alpha[changed]
+            step = coefficients(alpha - self.alpha[W], self.y[W])
+            self.alpha[W] = alpha
+            self._add(W, step)
+        self.choose_stretches()
+        self.evaluate()
+        return gap > target and passes < max_passes
+
+    def loss_of(self, W: np.ndarray) -> tuple[str, int, float, float, np.ndarray]:
+        """The loss of the samples ``W``."""
+        name, top_k, mu, theta, rivals = self.loss
+        return name, top_k, mu, theta, rivals[W] if len(rivals) else rivals
+
+    def select(self) -> np.ndarray:
+        """The next working set."""
+        if self.rows.n <= min(MIN_SET, self.rows.limit):
+            return np.arange(self.rows.n)
+        kept = self.rows.has()
+        order = np.flatnonzero(self.sample_gaps)
+        order = order[np.argsort(self.sample_gaps[order])]
+        total = self.sample_gaps.sum()
+        order = order[np.cumsum(self.sample_gaps[order]) > GAP_LEFT_OUT * total]
+        has = kept[order]
+        size = max(MIN_SET, int(SET_GROWTH * kept.sum()))
+        chosen = self.free.astype(bool)
+        chosen[order[has]] = True
+        new = order[~has]
+        chosen[new[self.sample_gaps[new] > NEW_ROW_GAP * total / self.rows.n][-size:]] = True
+        W = np.flatnonzero(chosen)
+        if len(W) > self.rows.limit:
+            W = np.sort(W[np.argpartition(self.sample_gaps[W], -self.rows.limit)[-self.rows.limit :]])
+        return W
+
+    def certify(self, goal: Callable[[], float], last: bool) -> bool:
+        """Whether the gap holds for feasible duals; with an intercept they are made feasible first.
+
+        Where the rounding of float32 could be a large part of the goal, rows become float64.  What the rounding of
+        float64 may hide is added to the gap; where that alone exceeds the goal, more passes are useless.
+        """
+        before, hidden = (self.alpha, self.F, self.coef_sum, self.b, self.score_mass), 0.0
+        if self.proximal > 0:
+            self.balance()
+        if self.rounding_in_losses() > FLOAT32_GAP_SHARE * goal():
+            if self.rows.dtype == np.float32:
+                self.rows.promote()
+            self.restart()
+            hidden = self.add_rounding_to_gap()
+        if self.gap <= goal() or hidden > goal() or last:
+            return True
+        self.alpha, self.F, self.coef_sum, self.b, self.score_mass = before
+        if self.F.dtype == self.rows.dtype:
+            self.evaluate()
+        else:
+            self.restart()
+        return False
+
+    def balance(self) -> None:
+        """Make the duals satisfy sum_i c_il = 0 and shift the intercepts to match."""
+        alpha, F = self.alpha, self.F
+        self.alpha, self.F = alpha.copy(), F.copy()
+        _ext.kernel_balance(self.F, self.alpha, self.y, self.cap, self.b, self.loss)
+        step = coefficients(self.alpha - alpha, self.y)
+        changed = np.flatnonzero(step.any(axis=1))
+        self._add(changed, step[changed])
+        self.coef_sum = np.zeros_like(self.coef_sum)
+        if self.free.any():  # a shift common to all samples goes to the intercepts
+            inside = self.free.astype(bool)
+            self.b = self.b - (self.F - F)[:, inside].mean(axis=1)
+        self.evaluate()
+
+    def result(self) -> KernelState:
+        """The current point."""
+        gap = relative_gap(self.objective, self.gap)
+        computed = self.rows.n_computed - self.computed_before
+        return KernelState(
+            self.alpha, self.b, self.objective, gap, self.n_iter, self.F, self.n_updates, computed, self.stretch
+        )
