@@ -28,7 +28,7 @@ from skmargin.rows.files import Batch
 from ._files import DataError, as_labels, line_chunks, open_data
 
 VERSION = 1
-BATCH_BYTES, BATCH_ROWS = 1 << 25, 1 << 17  # most of a block that is read from a cache
+BATCH_BYTES, BATCH_ROWS = 1 << 24, 1 << 17  # most of a block that is read from a cache
 
 
 @dataclass
