@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
-from skmargin import CrammerSingerSVC, LpNormSVC, WestonWatkinsSVC
+from skmargin import M3SVC, CrammerSingerSVC, LpNormSVC, MultiMarginSVC, ODMClassifier, TopKSVC, WestonWatkinsSVC
 from skmargin.datasets import DataError, _open_rows, _row_cache, open_rows
 from skmargin.solvers.blocks import from_rows
 
@@ -107,6 +108,51 @@ def test_the_gear_for_many_rows_reads_files(tmp_path, monkeypatch):
         assert clf.dual_gap_ <= 1e-3
         assert expected.objective_ * (1 - 1e-6) <= clf.objective_ <= expected.objective_ * (1 + 1e-3)
         assert clf.objective_ * (1 - clf.dual_gap_) <= expected.objective_ * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        TopKSVC(k=2), ODMClassifier(mu=0), ODMClassifier(C=50, mu=0.7, theta=0.1), ODMClassifier(fit_intercept=False),
+        MultiMarginSVC(), MultiMarginSVC(fit_intercept=False), M3SVC(loss="log_loss"), M3SVC(loss="log_loss", eps=0.1),
+        M3SVC(loss="log_loss", p=2, alpha=5, fit_intercept=False), M3SVC(loss="log_loss", p=1, alpha=5),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_other_machines_read_files(machine, monkeypatch):
+    monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
+    X, y = data(n=5000, d=5, k=4, seed=2)
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=len(y))
+    rows = open_rows(lambda: ((X[a : a + 900], y[a : a + 900], weight[a : a + 900]) for a in range(0, len(X), 900)))
+    machine = clone(machine).set_params(random_state=0)
+    expected = clone(machine).set_params(tol=1e-6).fit(X, y, weight)
+    clf = machine.fit(rows)
+    assert clf.dual_gap_ <= 1e-3
+    slack = 2e-3 if isinstance(machine, ODMClassifier) and machine.mu else 1e-6  # not convex
+    assert expected.objective_ * (1 - slack) <= clf.objective_ <= expected.objective_ * (1 + 1e-3 + slack)
+    assert (np.concatenate(list(clf.predict(rows))) == expected.predict(X)).mean() > 0.98
+
+
+def test_settings_that_need_rows_in_memory():
+    rows = open_rows(data())
+    for machine, message in (
+        (M3SVC(), "need loss='log_loss', got loss='hinge'"),
+        (M3SVC(loss="log_loss", solver="adam"), "need solver='auto', got solver='adam'"),
+        (ODMClassifier(solver="paper"), "need solver='auto' or 'newton', got solver='paper'"),
+        (MultiMarginSVC(solver="svrg"), "solver='svrg' needs all rows in memory"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            machine.fit(rows)
+
+
+def test_adam_takes_a_stream():
+    X, y = data()
+    clf = M3SVC(loss="log_loss", solver="adam", random_state=0)
+    for _ in range(20):
+        clf.partial_fit(open_rows(X, y), classes=[0, 1, 2])
+    assert clf.score(X, y) > 0.8
+    with pytest.raises(ValueError, match="takes labels and weights from the rows"):
+        clf.partial_fit(open_rows(X, y), y)
 
 
 def test_warm_start_and_names_of_features(tmp_path, monkeypatch):

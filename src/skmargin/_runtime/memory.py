@@ -41,8 +41,12 @@ def _limits() -> int | None:
 
 
 def _group() -> int | None:
-    with suppress(OSError, ValueError):
-        root = Path("/sys/fs/cgroup")
-        most = (root / "memory.max").read_text(encoding="ascii").strip()
-        return None if most == "max" else max(0, int(most) - int((root / "memory.current").read_text(encoding="ascii")))
+    root = Path("/sys/fs/cgroup")
+    for limit, used in (
+        (root / "memory.max", root / "memory.current"),
+        (root / "memory" / "memory.limit_in_bytes", root / "memory" / "memory.usage_in_bytes"),
+    ):
+        with suppress(OSError, ValueError):
+            most = limit.read_text(encoding="ascii").strip()
+            return None if most == "max" else max(0, int(most) - int(used.read_text(encoding="ascii")))
     return None

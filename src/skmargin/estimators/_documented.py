@@ -26,7 +26,7 @@ PARAMETERS = """kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "prec
     warm_start : bool, default=False
         Start from the solution of the last fit on the same rows, also after a change of ``C``.
     n_jobs : int or None, default=None
-        Threads of the long loops; None: as many as BLAS has.  The result is the same for every number.
+        Threads of the long loops; None means one, -1 all.  The result is the same for every number.
     random_state : int, RandomState instance or None, default=None
         Seeds the order in which samples are visited.
     verbose : int, default=0

@@ -172,7 +172,7 @@ def test_single_precision_is_followed_by_double_and_any_thread_count_gives_the_s
     monkeypatch.setattr(primal_rows, "_BLOCK_WORK", 1000)
     results = []
     for threads in (1, 4):
-        monkeypatch.setattr(primal_rows, "effective_n_jobs", lambda _, n=threads: n)
+        monkeypatch.setattr(primal_rows, "thread_count", lambda _, n=threads: n)
         for rows in (X, sparse.csr_array(X)):
             blocked = PrimalObjective(rows, y, s, 5, LogLoss(), PairwisePower(0.01, 4))
             results.append(minimise(blocked, solver="lbfgs", tol=1e-4).theta)

@@ -210,6 +210,7 @@ def solve_semi_supervised(
     tol: float = 1e-3,
     max_iter: int = 10_000,
     seed: int = 0,
+    n_jobs: int | None = 1,
     verbose: int = 0,
 ) -> SemiSupervisedState:
     """Solve the problem above: every convex half step to a relative duality gap of ``tol``.
@@ -226,7 +227,7 @@ def solve_semi_supervised(
         Number of classes k.
     shares : pair of ndarray of shape (k,), or None
         Least and largest share of each class in the mass of the unlabelled rows; None leaves them free.
-    fit_intercept, tol, max_iter, seed, verbose
+    fit_intercept, tol, max_iter, seed, n_jobs, verbose
         As for `solve_linear`.
 
     Returns
@@ -238,7 +239,8 @@ def solve_semi_supervised(
         with progress_range(0, 0):
             found = solve_multi_margin(
                 rows, labels, weights, n_classes,
-                fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
+                fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state,
+                n_jobs=n_jobs, verbose=verbose,
             )  # fmt: skip
         if not np.isfinite(found.objective):
             raise ValueError("The machine met numbers beyond double precision; scale the features or C.")

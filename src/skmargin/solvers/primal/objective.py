@@ -76,8 +76,9 @@ class PrimalObjective:
         penalty: SmoothPenalty,
         fit_intercept: bool = True,
         eps: float = 0.0,
+        n_jobs: int | None = 1,
     ) -> None:
-        self.rows = Rows(X, dtype=np.float64)
+        self.rows = Rows(X, dtype=np.float64, n_jobs=n_jobs)
         self.weight, self.total = weight, float(weight.sum())
         self.own = (np.arange(len(y)), y)
         self.n_classes, self.loss, self.penalty = n_classes, loss, penalty
