@@ -193,15 +193,6 @@ class DualMachine(KernelScores):
         X, y, weight = loaded
         self._fit_problem(Problem(X, y, weight, len(self.classes_), np.arange(len(y))))
 
-    def _class_vectors(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """One vector and intercept a class of the last fit, if it was one of such rows and classes."""
-        W, b = getattr(self, "coef_", None), getattr(self, "intercept_", None)
-        if W is None or b is None:
-            return None
-        if len(W) == 1:
-            W, b = np.vstack([-W / 2, W / 2]), np.concatenate([-b / 2, b / 2])
-        return (W, b) if W.shape == (len(self.classes_), self.n_features_in_) else None
-
     def _block_problem(self, k: int, total_weight: float) -> BlockProblem:
         """The machine for rows in blocks."""
         loss, top_k = self._loss(k)

@@ -11,13 +11,14 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from .blocks import Block, Sums, Task, map_blocks
-from .labels import LabelBook
+from .blocks import LANES, Block, Sums, Task, map_blocks
+from .labels import LabelBook, row_hash
 
 FEW_ROWS = 1 << 13  # batches with fewer rows are put together: each one costs a call for each lane
 LARGEST = {"d": 1e120, "f": 1e15}  # number of each type whose square can still be added up
@@ -62,6 +63,8 @@ class OpenRows:
         self.name, self.n_features, self.n_rows, self.feature_names = name, n_features, n_rows, feature_names
         self._batches, self._labels, self._stamp = batches, labels, stamp
         self._seen = stamp() if stamp else None
+        self.counts: tuple[np.ndarray, list[np.ndarray], np.ndarray] | None = None  # of the first read (`counted`)
+        self.overviews: dict[Any, Any] = {}  # what solvers have seen of the rows, shared by fits on them
 
     def __repr__(self) -> str:
         rows = "rows" if self.n_rows is None else f"{self.n_rows} rows"
@@ -150,7 +153,7 @@ class CountedRows:
         self.n_rows = int(self.class_counts.sum())
         self.class_mass = mass  # (k,) weight of each class before those of the classes
         self.per_class = np.ones(k)
-        self.reads = 1  # of all rows, this one included
+        self.overviews = rows.overviews
 
     @property
     def class_weights(self) -> np.ndarray:
@@ -158,7 +161,6 @@ class CountedRows:
         return self.class_mass * self.per_class
 
     def __iter__(self) -> Iterator[Block]:
-        self.reads += 1
         first = place = 0
         for place, batch in enumerate(prefetched(self.rows.batches())):
             y = self.codes[place] if place < self.n_blocks else None
@@ -183,9 +185,53 @@ class CountedRows:
         """The sums of a task over all rows."""
         return map_blocks(gathered(iter(self)), task, self.n_jobs)
 
+    def some(self, fold: int, n_folds: int, seed: int, held_out: bool) -> CountedRows:
+        """The rows of a fold, or all others; which row is in which fold depends on its number and the seed only."""
+        codes, first = [], 0
+        for one in self.codes:
+            inside = (row_hash(first + np.arange(len(one)), seed) * n_folds).astype(np.int64) == fold
+            codes.append(np.where(inside == held_out, one, one.dtype.type(-1)))
+            first += len(one)
+        other = CountedRows(self.rows, self.classes, codes, np.zeros(0), self.n_jobs)
+        other.overviews, other.class_mass = {}, other.class_counts.astype(float)
+        if not np.array_equal(self.class_mass, self.class_counts):  # rows have weights
+            other.class_mass = other.map_sum(Mass(len(self.classes)))
+        other.per_class = self.per_class
+        return other
+
+
+@dataclass(frozen=True)
+class Mass:
+    """Task: the weight of each class."""
+
+    n_classes: int
+    lanes: int = LANES
+
+    def zero(self) -> np.ndarray:
+        """No weight."""
+        return np.zeros(self.n_classes)
+
+    def add(self, sums: np.ndarray, block: Block) -> None:
+        """Add a block."""
+        sums += np.bincount(block.y, block.weight, self.n_classes)
+
+    def merge(self, sums: np.ndarray, others: np.ndarray) -> None:
+        """Add sums."""
+        sums += others
+
 
 def counted(rows: OpenRows, n_jobs: int | None = 1) -> CountedRows:
-    """Read all rows once: check them, number their labels, count them.  Rows of weight 0 are left out from now on."""
+    """Read all rows once: check them, number their labels, count them.  Rows of weight 0 are left out from now on.
+
+    Rows that were counted before are not read again.
+    """
+    if rows.counts is None:
+        rows.counts = _counts(rows)
+    return CountedRows(rows, *rows.counts, n_jobs)
+
+
+def _counts(rows: OpenRows) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+    """The classes, the number of its class for each row of each batch (-1 for none), and the weight of each class."""
     book, codes, mass = LabelBook(), [], np.zeros(0)
     of_labels = None if rows.labels is None else book.encode(rows.labels)  # batches hold numbers of them
     for place, batch in enumerate(prefetched(rows.batches())):
@@ -215,7 +261,7 @@ def counted(rows: OpenRows, n_jobs: int | None = 1) -> CountedRows:
     for old, new in enumerate(place_of.tolist()):
         if new >= 0:
             total[new] = mass[old]
-    return CountedRows(rows, classes[present], codes, total, n_jobs)
+    return classes[present], codes, total
 
 
 def gathered(blocks: Iterator[Block]) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Labels as numbers 0..k-1, also where they come in blocks."""
+"""Labels as numbers 0..k-1, also where they come in blocks; random numbers of rows."""
 
 from __future__ import annotations
 
@@ -51,3 +51,15 @@ class LabelBook:
         place = np.empty(len(labels), dtype=np.int32)
         place[order] = np.arange(len(labels), dtype=np.int32)
         return np.array([labels[at] for at in order]), place
+
+
+def row_hash(rows: np.ndarray, seed: int) -> np.ndarray:
+    """A random number in [0, 1) for each row number: the same one wherever the row lies."""
+    with np.errstate(over="ignore"):
+        z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z += np.uint64((seed + 1) * 0xD1B54A32D192ED03 % 2**64)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            z ^= z >> np.uint64(shift)
+            z *= np.uint64(factor)
+        z ^= z >> np.uint64(31)
+    return z * 2.0**-64

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .blocks import LANES, Block, BlockRows
+from .labels import row_hash
 
 CHUNK = 4096  # rows that are added up at once
 
@@ -59,18 +60,6 @@ class Moments:
         sums["square"] += others["square"] + apart**2 * (old * new / (old + new))
         sums["mean"] += apart * (new / (old + new))
         sums["weight"][0] += new
-
-
-def row_hash(rows: np.ndarray, seed: int) -> np.ndarray:
-    """A random number in [0, 1) for each row number: the same one wherever the row lies."""
-    with np.errstate(over="ignore"):
-        z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        z += np.uint64((seed + 1) * 0xD1B54A32D192ED03 % 2**64)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            z ^= z >> np.uint64(shift)
-            z *= np.uint64(factor)
-        z ^= z >> np.uint64(31)
-    return z * 2.0**-64
 
 
 @dataclass(frozen=True)
@@ -151,6 +140,14 @@ def look(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: 
 
     Of a class that has too few rows for both samples the second one gets those of the first as well.
     """
+    known = getattr(rows, "overviews", {})
+    key = sizes, least, seed, large, rows.class_weights.tobytes()
+    if key not in known:
+        known[key] = _look(rows, sizes, least, seed, large)
+    return known[key]
+
+
+def _look(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: float) -> Overview:
     counts, n = rows.class_counts, rows.n_rows
     first, second = (np.minimum(counts, np.maximum(least, np.ceil(size * counts / n))) for size in sizes)
     wanted = first + second
