@@ -24,7 +24,8 @@ from skmargin import (
     SemiSupervisedMarginSVC,
     ULDMClassifier,
 )
-from skmargin.estimators._base import canonical_csr, number, seed_of
+from skmargin.estimators._base import MarginClassifier, canonical_csr, number, seed_of
+from skmargin.solvers.tuning import DEFAULT
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64, "U3", float, object])
@@ -203,7 +204,9 @@ def test_strings_of_numpy_are_strings():
     ids=lambda model: type(model).__name__,
 )  # fmt: skip
 def test_a_fit_that_stops_early_warns_where_it_was_asked_for(model, monkeypatch):
-    monkeypatch.setattr("skmargin.estimators._pairwise.LARGEST_DIRECT", 3)  # the direct solver has no iterations
+    monkeypatch.setattr(
+        MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 3})
+    )  # the direct solver has no iterations
     X, y = load_iris(return_X_y=True)
     model.set_params(max_iter=1, tol=1e-9)
     for fit in (model.fit, GridSearchCV(model, {"max_iter": [1]}).fit):

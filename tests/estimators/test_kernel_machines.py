@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skmargin import CrammerSingerSVC, LpNormSVC, MultiMarginSVC, ODMClassifier, TopKSVC, WestonWatkinsSVC
+from skmargin.solvers.tuning import DEFAULT
 
 MACHINES = [CrammerSingerSVC(), WestonWatkinsSVC(), TopKSVC(k=2)]
 NAMES = ["max", "sum", "top2"]
@@ -63,9 +64,10 @@ def test_passes_go_on_where_a_kernel_has_no_factor(intercept, monkeypatch):
     X, y = load_iris(return_X_y=True)
     settings = {"kernel": "rbf", "fit_intercept": intercept, "tol": 1e-4, "random_state": 0}
     usual = CrammerSingerSVC(**settings).fit(X, y)
-    monkeypatch.setattr("skmargin.estimators._dual.factor_cost", lambda n: 0.0)
-    monkeypatch.setattr("skmargin.estimators._dual.solve_factor", lambda *task, start, **limits: start)
-    clf = CrammerSingerSVC(**settings).fit(X, y)
+    monkeypatch.setattr("skmargin.solvers.dual.kernel_factor.factor", lambda rows: None)
+    clf = CrammerSingerSVC(**settings)
+    clf._tuning = DEFAULT.changed(kernel={"factor_steps_linear": 0.0, "factor_steps_cubic": 0.0})
+    clf.fit(X, y)
     assert clf.dual_gap_ <= 1e-4
     assert clf.objective_ == pytest.approx(usual.objective_, rel=2e-4)
     with pytest.warns(ConvergenceWarning, match="max_iter=3 with"):

@@ -11,9 +11,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import LSSVC, LDMClassifier, ULDMClassifier
-from skmargin.estimators import _pairwise
-from skmargin.solvers.two_class import box as box_dual
-from skmargin.solvers.two_class import ldm as ldm_dual
+from skmargin.estimators._base import MarginClassifier
+from skmargin.solvers.tuning import DEFAULT
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 TWO = SPECIES > 0
@@ -142,11 +141,9 @@ def test_strong_losses_and_badly_conditioned_kernels(C, gamma):
 
 @pytest.mark.parametrize("route", ["kernel", "few features", "rows"])
 def test_warm_start(route, monkeypatch):
-    if route == "rows":
-        monkeypatch.setattr(ldm_dual, "FEW_FEATURES", 1)
-        monkeypatch.setattr(ldm_dual, "GRAM_ROWS", 0)
-    monkeypatch.setattr(box_dual, "EXTRA_WORK", 0)  # no passes beyond the tolerance
-    monkeypatch.setattr(box_dual, "POLISH_ROWS", 0)
+    rows = {"few_features": 1, "gram_rows": 0} if route == "rows" else {}
+    no_passes_beyond_tol = {"extra_work": 0, "polish_rows": 0}
+    monkeypatch.setattr(LDMClassifier, "_tuning", DEFAULT.changed(two_class=rows | no_passes_beyond_tol))
     options = {"kernel": "rbf" if route == "kernel" else "linear", "tol": 1e-5, "random_state": 0, "max_iter": 10**6}
     warm = LDMClassifier(C=1.0, warm_start=True, **options).fit(IRIS, SPECIES, sample_weight=np.ones(150))
     first = warm.n_iter_
@@ -244,7 +241,7 @@ def test_least_squares_by_iterations_is_as_good_as_by_a_factorisation(kernel, mo
     machine = LDMClassifier(C=100.0, loss="least_squares", kernel=kernel, basis="all")
     rows = X * 10.0 ** np.linspace(-2, 2, X.shape[1])
     direct = clone(machine).fit(rows, Y)
-    monkeypatch.setattr(_pairwise, "LARGEST_DIRECT", 3)
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 3}))
     iterative = clone(machine).fit(rows, Y)
     assert iterative.n_iter_ > 1
     assert iterative.objective_ == pytest.approx(direct.objective_, rel=1e-6)

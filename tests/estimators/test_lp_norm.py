@@ -15,7 +15,8 @@ from skmargin import CrammerSingerSVC, LpNormSVC
 from skmargin.solvers.block_norm import interior_point as lp_interior
 from skmargin.solvers.block_norm.ascent import _as_kernel_state
 from skmargin.solvers.block_norm.interior_point import Root, class_weights, curvature, solve_interior
-from skmargin.solvers.dual.linear import DualState
+from skmargin.solvers.dual.state import DualLists, DualState
+from skmargin.solvers.tuning import DEFAULT
 
 
 @parametrize_with_checks([LpNormSVC(), LpNormSVC(p=3.0), LpNormSVC(kernel="rbf")])
@@ -94,14 +95,14 @@ def test_pieces_that_let_ctrl_c_through_make_the_same_interior_point(p, shape, m
     X[5] = X[4]  # a row that adds no axis
     y[5] = y[4]
 
-    def solve():
-        return solve_interior(X, y, np.ones(len(y)), 3, p, fit_intercept=True, tol=1e-8, max_iter=100)
+    def solve(tuning):
+        return solve_interior(
+            X, y, np.ones(len(y)), 3, p, fit_intercept=True, tol=1e-8, max_iter=100, tuning=tuning.block_norm
+        )
 
-    whole, heard = solve(), []
-    monkeypatch.setattr(lp_interior, "BLOCK", 4e4)
-    monkeypatch.setattr(lp_interior, "PANEL", 6)
+    whole, heard = solve(DEFAULT), []
     monkeypatch.setattr(lp_interior, "report", lambda: heard.append(True))
-    pieces = solve()
+    pieces = solve(DEFAULT.changed(block_norm={"product_work": 4e4, "panel": 6}))
     assert pieces.objective == pytest.approx(whole.objective, rel=1e-7)
     np.testing.assert_allclose(pieces.W, whole.W, atol=1e-4)
     assert len(heard) > 4 * pieces.n_iter
@@ -388,7 +389,7 @@ def test_an_interior_point_of_a_kernel_is_published_with_its_own_objective(p):
     R, y, cap = rng.normal(size=(20, 5)), np.arange(20) % 3, rng.uniform(0.5, 2, 20)
     W, b = rng.normal(size=(3, 5)), rng.normal(size=3)
     nothing = np.zeros(21, np.int64), np.zeros(0, np.int32), np.zeros(0)
-    found = DualState(W, b, *nothing, b, cap, 10.0, 0.4, 7)
+    found = DualState(W, b, DualLists(*nothing), b, cap, 10.0, 0.4, 7)
     state = _as_kernel_state(found, True, y, R, p)
     np.testing.assert_allclose(state.W.T @ R, W, atol=1e-12)
     F = R @ W.T + b

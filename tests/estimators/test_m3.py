@@ -17,6 +17,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import M3SVC, WestonWatkinsSVC
+from skmargin.solvers.tuning import DEFAULT
 
 
 @parametrize_with_checks(
@@ -491,12 +492,8 @@ def test_single_precision_rows_have_a_certificate_in_double(solver, settings):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_large_single_precision_rows_end_in_double_without_a_copy(container, monkeypatch):
-    from skmargin.solvers.primal import driver as primal
-    from skmargin.solvers.primal import rows as primal_rows
-
-    monkeypatch.setattr(primal, "_SINGLE_WORK", 1000)
-    monkeypatch.setattr(primal_rows, "_FEW", 1 << 10)
-    monkeypatch.setattr(primal_rows, "_CHUNK", 1 << 13)
+    pieces = {"float32_work": 1000, "copy_bytes": 1 << 10, "chunk_bytes": 1 << 13}
+    monkeypatch.setattr(M3SVC, "_tuning", DEFAULT.changed(primal=pieces))
     rng = np.random.default_rng(0)
     y = rng.integers(0, 5, 300)
     X = (rng.normal(size=(5, 90))[y] + 2 * rng.normal(size=(300, 90))).astype(np.float32)

@@ -19,7 +19,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import MultiMarginSVC, SemiSupervisedMarginSVC, WestonWatkinsSVC
-from skmargin.solvers.multi_margin import semi_supervised
 from skmargin.solvers.multi_margin.exact import solve_multi_margin
 from skmargin.solvers.multi_margin.semi_supervised import (
     balanced_labels,
@@ -29,6 +28,7 @@ from skmargin.solvers.multi_margin.semi_supervised import (
     solve_semi_supervised,
     whole_counts,
 )
+from skmargin.solvers.tuning import DEFAULT
 
 
 @parametrize_with_checks(
@@ -277,15 +277,14 @@ def test_balance_is_of_weights():
 
 @pytest.mark.parametrize(("stages", "rounds"), [((0.1,), 20), ((1.0,), 1), ((0.01, 0.1, 1.0), 2)])
 @pytest.mark.parametrize(("tol", "seed"), [(0.3, 0), (0.3, 1), (1e-3, 0)])
-def test_objective_and_gap_belong_to_the_labels_found(stages, rounds, tol, seed, monkeypatch):
+def test_objective_and_gap_belong_to_the_labels_found(stages, rounds, tol, seed):
     """Also where the rounds end early, and where a rough machine is worse than the one before it."""
-    monkeypatch.setattr(semi_supervised, "STAGES", stages)
-    monkeypatch.setattr(semi_supervised, "ROUNDS", rounds)
+    tuning = DEFAULT.changed(multi_margin={"rounds": rounds})
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, 120).astype(np.int32)
     X = rng.normal(size=(3, 2))[y] + rng.normal(size=(120, 2))
     partly = np.where(np.arange(120) < 12, y, -1).astype(np.int32)
-    found = solve_semi_supervised(X, partly, np.ones(120), 3, None, tol=tol)
+    found = solve_semi_supervised(X, partly, np.ones(120), 3, None, tol=tol, stages=stages, tuning=tuning)
     cap = np.where(partly < 0, stages[-1], 1.0)
     F = X @ found.machine.W.T + found.machine.b
     penalty = 0.5 * (4 * np.square(found.machine.W).sum() + np.square(found.machine.b).sum())

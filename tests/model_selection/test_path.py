@@ -81,10 +81,10 @@ def test_duals_start_at_the_best_point_of_their_ray(C, growth):
     digits, labels = load_digits(return_X_y=True)
     cap = np.full(len(labels), C)
     state = solve_linear(digits / 16, labels.astype(np.int32), cap, 10, "max", fit_intercept=False)
-    value = lambda t: t * state.alpha.sum() - 0.5 * t**2 * (state.W**2).sum()  # the dual objective along the ray  # noqa: E731
+    value = lambda t: t * state.duals.alpha.sum() - 0.5 * t**2 * (state.W**2).sum()  # the dual objective along the ray  # noqa: E731
     grown = state.rescaled(growth * cap)
-    t = grown.alpha.sum() / state.alpha.sum()
-    assert_allclose(grown.alpha, t * state.alpha)
+    t = grown.duals.alpha.sum() / state.duals.alpha.sum()
+    assert_allclose(grown.duals.alpha, t * state.duals.alpha)
     assert t <= growth * (1 + 1e-12)
     assert value(t) >= value(np.linspace(0, growth, 1001)).max() * (1 - 1e-5) - 1e-12
 

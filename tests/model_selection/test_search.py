@@ -40,10 +40,8 @@ from skmargin._runtime.shared_rows import SharedRows, converted, converted_whole
 from skmargin.model_selection import MarginSearchCV, default_grid
 from skmargin.model_selection._folds import windows
 from skmargin.model_selection._racing import hopeless
-from skmargin.solvers.primal import newton as primal_newton
-from skmargin.solvers.primal import rows as primal_rows
 from skmargin.solvers.primal.rows import Rows
-from skmargin.solvers.two_class import weighted_rows
+from skmargin.solvers.tuning import DEFAULT
 
 X, Y = load_iris(return_X_y=True)
 X = MinMaxScaler().fit_transform(X)
@@ -174,7 +172,7 @@ def test_several_kernels_in_one_grid(wrap):
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
 def test_kernel_matrices_of_both_precisions(kernel, monkeypatch):
     """A tolerance that allows it is met in single precision; the next candidate needs double."""
-    monkeypatch.setattr("skmargin.model_selection._folds.FACTOR_ROWS", 50)
+    monkeypatch.setattr(CrammerSingerSVC, "_tuning", DEFAULT.changed(kernel={"factor_rows": 50}))
     machine, grid = (
         CrammerSingerSVC(kernel=kernel, gamma=1.0),
         {"tol": [2e-4, 1e-9], "class_weight": [None, "balanced"]},
@@ -450,19 +448,16 @@ LINEAR_ULDM = ULDMClassifier(kernel="linear")
 )
 def test_a_thread_needs_pieces_of_the_rows_only(estimator, grid, shape, dtype, shared, monkeypatch):
     # the sizes of pieces are constants: here small beside the rows, as they are beside large ones
-    monkeypatch.setattr(primal_rows, "_CHUNK", 1 << 18)
-    monkeypatch.setattr(primal_rows, "_FEW", 1 << 18)
-    monkeypatch.setattr(weighted_rows, "PIECE", 1 << 14)
-    monkeypatch.setattr(weighted_rows, "FEW", 1 << 14)
-    monkeypatch.setattr(primal_newton, "_PAIRS", 50)
-    monkeypatch.setattr(primal_newton, "_MOST_PAIRS", 50)
+    primal = {"chunk_bytes": 1 << 18, "copy_bytes": 1 << 18, "pairs": 50, "most_pairs": 50}
+    pieces = {"piece_numbers": 1 << 14, "whole_numbers": 1 << 14}
+    monkeypatch.setattr(type(estimator), "_tuning", DEFAULT.changed(primal=primal, two_class=pieces))
     rows = np.random.default_rng(0).random(shape, dtype=np.float32).astype(dtype)
     of_a_thread = 0.3 if dtype == np.float64 else 0.5
     for n_jobs in (1, 5):  # however the threads meet
         assert peak_memory(estimator, grid, rows, n_jobs) < shared + n_jobs * of_a_thread
 
 
-def test_lent_rows():
+def test_shared_rows():
     rows = np.arange(40.0).reshape(20, 2)
     single = lambda whole: whole.astype(np.float32)  # noqa: E731
     shared = SharedRows(rows)
@@ -675,7 +670,7 @@ def test_kernel_searches_converge_where_fits_do():
 )  # the number type of the kernel matrix is fixed, or depends on gamma
 @pytest.mark.parametrize("gamma", ["scale", "auto", 0.1])
 def test_kernel_searches_take_lists(factor_rows, gamma, monkeypatch):
-    monkeypatch.setattr("skmargin.model_selection._folds.FACTOR_ROWS", factor_rows)
+    monkeypatch.setattr(CrammerSingerSVC, "_tuning", DEFAULT.changed(kernel={"factor_rows": factor_rows}))
     X, y = load_iris(return_X_y=True)
     machine = CrammerSingerSVC(kernel="rbf", gamma=gamma, tol=1e-6, random_state=0)
     search = MarginSearchCV(machine, {"C": [1, 10]}, cv=3)

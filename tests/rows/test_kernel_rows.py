@@ -1,5 +1,7 @@
 """Kernel rows on demand against whole matrices."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,7 +10,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from skmargin._core import _ext
 from skmargin._runtime.threads import blas_threads
 from skmargin.rows.gram import gram
-from skmargin.rows.kernel_rows import SCORE_ROWS, KernelRows, _Scorer, kernel_scores, kernel_winners, row_dtype
+from skmargin.rows.kernel_rows import KernelRows, _Scorer, kernel_scores, kernel_winners, row_dtype
+from skmargin.solvers.tuning import DEFAULT
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 7)) * (RNG.random((90, 7)) < 0.6) + 0.3
@@ -165,13 +168,13 @@ def test_scores(kernel, old, new):
 
 @pytest.mark.parametrize("container", [np.array, sparse.csr_array])
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
-def test_threads_do_not_change_a_bit(kernel, container, monkeypatch):
-    monkeypatch.setattr("skmargin.rows.kernel_rows.BLOCK_WORK", 1e5)  # several products in each call
+def test_threads_do_not_change_a_bit(kernel, container):
+    tuning = replace(DEFAULT.kernel_rows, product_work=1e5)  # several products in each call
     Z, all_rows = container(np.random.default_rng(0).normal(size=(700, 150))), np.arange(700)
     found = []
     for jobs, blas in [(1, 1), (2, 1), (3, 2), (None, 2)]:
         with blas_threads(blas):
-            rows = KernelRows(Z, kernel, 0.01, n_jobs=jobs)
+            rows = KernelRows(Z, kernel, 0.01, n_jobs=jobs, tuning=tuning)
             for some in (all_rows[::3], all_rows):  # the second time completed from what is kept
                 rows.keep(some)
             found.append(rows.square(all_rows))
@@ -181,7 +184,7 @@ def test_threads_do_not_change_a_bit(kernel, container, monkeypatch):
 
 def machine(n_classes, seed=0, scale=1.0):
     rng = np.random.default_rng(seed)
-    support, rows = rng.normal(size=(80, 5)), rng.normal(size=(2 * SCORE_ROWS + 30, 5))
+    support, rows = rng.normal(size=(80, 5)), rng.normal(size=(2 * DEFAULT.kernel_rows.score_rows + 30, 5))
     return rows, (support, scale * rng.normal(size=(80, n_classes)), rng.normal(size=n_classes))
 
 

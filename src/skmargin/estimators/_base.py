@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -25,6 +25,7 @@ from .._runtime.progress import listening, print_line
 from ..rows.files import CountedRows, OpenRows, counted
 from ..rows.gram import check_gram
 from ..rows.labels import number
+from ..solvers.tuning import DEFAULT, Tuning
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -111,6 +112,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     ``fit`` has the decorator `fitting`.
     """
+
+    _tuning: ClassVar[Tuning] = DEFAULT  # constants that steer the speed of solvers and predictions
 
     @classmethod
     @cache

@@ -21,9 +21,11 @@ from ..solvers.blocks.from_rows import Loaded, is_small, load, solve_rows
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
 from ..solvers.dual.kernel import solve_kernel_dual
-from ..solvers.dual.kernel_factor import can_factor, factor_cost, solve_factor
-from ..solvers.dual.kernel_state import KernelState
-from ..solvers.dual.linear import SAMPLE_TOL, TINY_PROBLEM, DualState, first_gear_iterations, solve_linear
+from ..solvers.dual.kernel_factor import solve_kernel_factor
+from ..solvers.dual.linear import solve_linear
+from ..solvers.dual.many_rows import SAMPLE_TOL
+from ..solvers.dual.plan import can_factor, factor_cost, first_gear_iterations
+from ..solvers.dual.state import DualState, KernelState
 from ._base import COUNT, JOBS, Problem, fitting, seed_of
 from ._scores import KernelScores
 
@@ -159,7 +161,7 @@ class DualMachine(KernelScores):
         state = solve_linear(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed, state=state,
-            n_jobs=self.n_jobs, verbose=self.verbose,
+            n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
         )  # fmt: skip
         self._set_linear(state.W, state.b)
         return state
@@ -232,10 +234,19 @@ class DualMachine(KernelScores):
     def _kernel_rows(self, problem: Problem, offset: float = 0.0) -> tuple[KernelRows, bool]:
         """The kernel matrix, and whether a solve to rounding costs next to nothing."""
         X = self._kernel_points(problem)
-        tiny = len(problem.y) ** 2 * problem.n_classes <= TINY_PROBLEM
+        tiny = len(problem.y) ** 2 * problem.n_classes <= self._tuning.linear.tiny_work
         dtype = np.float64 if tiny else self._row_dtype(X)
         rows = KernelRows(
-            X, self.kernel, self._gamma, self.degree, self.coef0, dtype, self.cache_size, self.n_jobs, offset
+            X,
+            self.kernel,
+            self._gamma,
+            self.degree,
+            self.coef0,
+            dtype,
+            self.cache_size,
+            self.n_jobs,
+            offset,
+            self._tuning.kernel_rows,
         )
         least, largest = rows.diagonal.min(), rows.diagonal.max()
         if least < -GRAM32_RTOL * max(largest, -least):  # other signs take as long to find as the fit
@@ -265,16 +276,18 @@ class DualMachine(KernelScores):
         def ascend(passes: int, start: KernelState | None, updates: float = np.inf) -> KernelState:
             return solve_kernel_dual(
                 *task, fit_intercept=free_intercept, tol=self.tol, max_iter=passes, random_state=seed, state=start,
-                max_updates=updates,
+                max_updates=updates, tuning=self._tuning,
             )  # fmt: skip
 
-        if not can_factor(rows):
+        tuning = self._tuning
+        if not can_factor(rows.n, rows.cache_size, tuning.kernel):
             return ascend(self.max_iter, state)
-        state = ascend(first_gear_iterations(self.max_iter), state, factor_cost(rows.n))
+        state = ascend(first_gear_iterations(self.max_iter, tuning.linear), state, factor_cost(rows.n, tuning.kernel))
         if (tiny or state.gap > self.tol) and state.n_iter < self.max_iter:
-            state = solve_factor(
-                *task, fit_intercept=free_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, start=state
-            )
+            state = solve_kernel_factor(
+                *task, fit_intercept=free_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, start=state,
+                tuning=tuning,
+            )  # fmt: skip
         if state.gap > self.tol and state.n_iter < self.max_iter:  # an indefinite kernel has no factor
             last = ascend(self.max_iter - state.n_iter, state)
             state = replace(min(state, last, key=lambda s: s.gap), n_iter=state.n_iter + last.n_iter)

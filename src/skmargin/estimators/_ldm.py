@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._numbers import WITH_SQUARE, checked
+from ..rows.arrays import with_constant
 from ..rows.gram import eigenvalue_rtol, is_definite
 from ..solvers.two_class import ldm as ldm_dual
 from ..solvers.two_class.ldm import LDMProblem, LDMState
@@ -251,12 +252,12 @@ class LDMClassifier(PairwiseMachines):
 
     def _hinge(self, prepared: Prepared, subproblem: Subproblem, starts: list[LDMState | None], seed: int) -> Fitted:
         source, problems = prepared.source, [self._problem(prepared, subproblem, y) for y in subproblem.Y.T]
-        limits = (self.tol, self.max_iter, seed)
+        limits, tuning = (self.tol, self.max_iter, seed), self._tuning
         if isinstance(source, Features):
             Phi = source.rows(subproblem.rows)
-            Phi = ldm_dual.with_constant(Phi) if self.fit_intercept else Phi
+            Phi = with_constant(Phi) if self.fit_intercept else Phi
             states = [
-                ldm_dual.solve_features_ldm(Phi, one, *limits, start)
+                ldm_dual.solve_features_ldm(Phi, one, *limits, start, tuning)
                 for one, start in zip(problems, starts, strict=True)
             ]
             coef = np.array([state.coef for state in states]).T
@@ -268,7 +269,8 @@ class LDMClassifier(PairwiseMachines):
             if not is_definite(self.kernel, self.degree, self.coef0):
                 ldm_dual.check_definite(K, eigenvalue_rtol(prepared.problem.X.dtype))
             states = [
-                ldm_dual.solve_kernel_ldm(K, one, *limits, start) for one, start in zip(problems, starts, strict=True)
+                ldm_dual.solve_kernel_ldm(K, one, *limits, start, tuning)
+                for one, start in zip(problems, starts, strict=True)
             ]
             coef = np.array([state.coef for state in states]).T
             intercept = coef.sum(axis=0) if self.fit_intercept else np.zeros(len(states))

@@ -12,14 +12,12 @@ from ..rows.gram import gram
 from ..rows.kernel_rows import KernelRows
 from ..rows.row_cache import RowCache
 from ..solvers.block_norm.ascent import LpKernelState, solve_lp, solve_lp_kernel
-from ..solvers.dual.kernel_factor import can_factor, factor
-from ..solvers.dual.kernel_state import KernelState
-from ..solvers.dual.linear import DualState
+from ..solvers.dual.kernel_factor import factor
+from ..solvers.dual.plan import can_factor
+from ..solvers.dual.state import DualState, KernelState
 from ._base import Problem
 from ._documented import documented
 from ._dual import DualMachine, WarmStart
-
-DOUBLE_ROWS = 500  # up to so many rows passes over a kernel matrix in float64 are as fast as in float32
 
 
 @documented
@@ -107,7 +105,7 @@ class LpNormSVC(DualMachine):
         state = solve_lp(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, float(self.p),
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
-            n_jobs=self.n_jobs, verbose=self.verbose,
+            n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
             state=warm.solution if warm is not None and warm.fits(problem, DualState) else None,
         )  # fmt: skip
         self._set_linear(state.W, state.b)
@@ -135,17 +133,21 @@ class LpNormSVC(DualMachine):
             return K
 
         # Not a function, which may take long: it would be asked twice.
-        single = n > DOUBLE_ROWS and isinstance(self.kernel, str) and self._row_dtype(X) == np.float32
+        single = (
+            n > self._tuning.block_norm.float64_rows
+            and isinstance(self.kernel, str)
+            and self._row_dtype(X) == np.float32
+        )
 
         def factored() -> np.ndarray | None:
             rows = KernelRows(X, *arguments, np.float64, self.cache_size, self.n_jobs)
-            return factor(rows) if can_factor(rows) else None
+            return factor(rows) if can_factor(n, self.cache_size, self._tuning.kernel) else None
 
         state = solve_lp_kernel(
             matrix, y, self.C * problem.weight, k, float(self.p),
             coarse=(lambda: whole(np.float32)) if single else None, factored=factored,
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
-            verbose=self.verbose,
+            verbose=self.verbose, tuning=self._tuning,
             state=warm.solution if warm is not None and warm.fits(problem, LpKernelState) else None,
         )  # fmt: skip
         self._set_kernel(problem, state.W, state.b)

@@ -32,8 +32,6 @@ from ..solvers.primal.objective import PrimalObjective
 from ._base import COUNT, JOBS, Problem, check_compressed, fitting, seed_of, weights_of_classes
 from ._scores import KernelScores
 
-_ADAM_CHECK = 10  # epochs between two certificates of Adam
-
 
 def _has_log_loss(model: Any) -> bool:
     if model.loss != "log_loss":
@@ -292,6 +290,7 @@ class M3SVC(KernelScores):
             PairwisePower(self.alpha, self.p),
             bool(self.fit_intercept),
             self.eps,
+            self._tuning.primal,
             self.n_jobs,
         )
         theta = self._start(old, problem, factor, objective)
@@ -410,7 +409,7 @@ class M3SVC(KernelScores):
                 rng=rng,
                 **self._adam_options(),
             )
-            if epoch % _ADAM_CHECK == 0 or epoch == self.max_iter:
+            if epoch % self._tuning.primal.adam_check == 0 or epoch == self.max_iter:
                 point = smooth.point(objective.centred(adam.theta.astype(np.float64, copy=False)))
                 state = PrimalState(point.theta, smooth.certificate(point, objective), 0.0, epoch)
                 report(epoch / self.max_iter)

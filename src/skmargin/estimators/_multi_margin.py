@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import StrOptions
 from ..rows.files import OpenRows
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
-from ..solvers.dual.kernel_state import KernelState
-from ..solvers.dual.linear import SAMPLE_TOL, DualState
+from ..solvers.dual.many_rows import SAMPLE_TOL
+from ..solvers.dual.state import DualState, KernelState
 from ..solvers.multi_margin.exact import block_problem, solve_multi_margin
 from ..solvers.multi_margin.svrg import SVRGState, solve_svrg
 from ._base import Problem
@@ -114,7 +114,7 @@ class MultiMarginSVC(DualMachine):
         state = solve(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes,
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed, state=start,
-            verbose=self.verbose,
+            verbose=self.verbose, tuning=self._tuning,
         )  # fmt: skip
         self._set_linear(state.W, state.b)
         if self.solver == "svrg":

@@ -136,7 +136,7 @@ class ODMClassifier(DualMachine):
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "band", 1
 
-    def _machine(self, problem: Problem) -> OdmProblem:
+    def _problem(self, problem: Problem) -> OdmProblem:
         mu, theta = float(self.mu), float(self.theta)
         cap = float(self.C) / (problem.weight.sum() * (1 - theta) ** 2) * problem.weight
         return OdmProblem(
@@ -144,24 +144,24 @@ class ODMClassifier(DualMachine):
         )
 
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Any:
-        machine, X = self._machine(problem), problem.X
+        odm, X = self._problem(problem), problem.X
         start = warm.solution.point if warm is not None and warm.fits(problem, OdmSolution) else None
         if not isinstance(start, LinearPoint) or start.W.shape[1] != X.shape[1]:
             start = None
         solver = self.solver
         if solver == "auto":
-            found = solve_many(X, machine, self._limits(seed), start, self.n_jobs, self.verbose)
+            found = solve_many(X, odm, self._limits(seed), start, self.n_jobs, self.verbose)
             if found is not None:
                 self._set_linear(found.point.W, found.point.b)
                 return self._published(found)
-            solver = "newton" if newton_pays(X, machine) else "mm"
+            solver = "newton" if newton_pays(X, odm, self._tuning) else "mm"
         solve = {
             "mm": solve_odm_linear,
             "newton": solve_odm_newton,
             "lbfgs": solve_odm_smooth,
             "paper": solve_odm_published,
         }[solver]
-        end = solve(X, machine, self._limits(seed), start)
+        end = solve(X, odm, self._limits(seed), start)
         self._set_linear(end.point.W, end.point.b)
         return self._published(end)
 
@@ -187,15 +187,15 @@ class ODMClassifier(DualMachine):
         super()._publish_blocks(found)
 
     def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Any:
-        machine, limits = self._machine(problem), self._limits(seed)
+        odm, limits = self._problem(problem), self._limits(seed)
         start = warm.solution.point if warm is not None and warm.fits(problem, OdmSolution) else None
         if self.solver == "paper":
             rows, _ = self._kernel_rows(problem, offset=float(self.fit_intercept))
-            end = solve_odm_published_kernel(rows, machine, limits, start if isinstance(start, FrozenPoint) else None)
+            end = solve_odm_published_kernel(rows, odm, limits, start if isinstance(start, FrozenPoint) else None)
             coef, b = end.point.coef, end.point.b
         elif self.solver in ("auto", "mm"):
             rows, tiny = self._kernel_rows(problem)
-            end = solve_odm_kernel(rows, machine, limits, tiny, start if isinstance(start, KernelPoint) else None)
+            end = solve_odm_kernel(rows, odm, limits, tiny, start if isinstance(start, KernelPoint) else None)
             coef, b = end.point.coef, end.point.state.b
         else:
             raise ValueError(
@@ -205,7 +205,7 @@ class ODMClassifier(DualMachine):
         return self._published(end)
 
     def _limits(self, seed: int) -> Limits:
-        return Limits(self.tol, self.max_iter, self.max_outer, self.n_init, seed)
+        return Limits(self.tol, self.max_iter, self.max_outer, self.n_init, seed, self._tuning)
 
     def _published(self, end: OdmSolution) -> OdmSolution:
         self.outer_objectives_, self.n_outer_iter_ = end.objectives, len(end.objectives) - 1

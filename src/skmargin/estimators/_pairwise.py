@@ -21,7 +21,6 @@ from ..solvers.two_class.ridge_spectrum import score_rounding
 from ..solvers.two_class.row_sources import Features, KernelBlocks, Source, products
 from ._base import COUNT, JOBS, MarginClassifier, Problem, warn_of_fit
 
-LARGEST_DIRECT = 6000  # rows of one two-class problem up to which all of them are basis points, factorised directly
 LOST_SCORES = 1e-4  # rounding of scores from which on a user is told
 
 
@@ -87,25 +86,27 @@ class PairwiseMachines(MarginClassifier):
     def _with_source(self, problem: Problem, gamma: float, parts: list[Subproblem], penalty: str) -> Prepared:
         largest = max(len(subproblem.rows) for subproblem in parts)
         if self.kernel == "linear":
-            iterative = min(largest, problem.X.shape[1]) > LARGEST_DIRECT
+            iterative = min(largest, problem.X.shape[1]) > self._tuning.two_class.direct_rows
             if iterative:
                 self._print_line(f"{largest} rows and {problem.X.shape[1]} features: iterative solver.")
-            return Prepared(problem, gamma, Features(problem.X), iterative, parts)
+            return Prepared(problem, gamma, Features(problem.X, self._tuning.two_class), iterative, parts)
         basis = self.basis
         if basis == "auto":
             basis = "all"
-            if largest > LARGEST_DIRECT:
+            if largest > self._tuning.two_class.direct_rows:
                 basis = "random"
                 self._print_line(
                     f"{largest} rows in a two-class problem: basis of {self.n_basis} random rows (basis='auto')."
                 )
         if basis == "all":
-            if largest > LARGEST_DIRECT:
+            if largest > self._tuning.two_class.direct_rows:
                 self._print_line(f"{largest} rows in a two-class problem: iterative solver.")
-            blocks = KernelBlocks(lambda rows, columns: self._block(problem.X, rows, columns, gamma))
-            return Prepared(problem, gamma, blocks, largest > LARGEST_DIRECT, parts)
+            blocks = KernelBlocks(
+                lambda rows, columns: self._block(problem.X, rows, columns, gamma), self._tuning.two_class
+            )
+            return Prepared(problem, gamma, blocks, largest > self._tuning.two_class.direct_rows, parts)
         chosen, Phi = self._basis_features(problem, gamma, basis, penalty)
-        return Prepared(problem, gamma, Features(Phi), False, parts, chosen)
+        return Prepared(problem, gamma, Features(Phi, self._tuning.two_class), False, parts, chosen)
 
     def _block(self, X: Any, rows: np.ndarray, columns: np.ndarray, gamma: float) -> np.ndarray:
         if self.kernel == "precomputed":
@@ -147,7 +148,7 @@ class PairwiseMachines(MarginClassifier):
 
     def _of_all_subproblems(self, work: Callable[[Any], Any], items: list[Any], n_rows: int) -> list[Any]:
         """``work`` of each subproblem, on threads; the largest has ``n_rows`` rows."""
-        return over_threads(counting(work, len(items)), items, self.n_jobs, n_rows)
+        return over_threads(counting(work, len(items)), items, self.n_jobs, n_rows, self._tuning.two_class)
 
     # -- the fitted machines ------------------------------------------------------------------------------------------
 

@@ -35,7 +35,6 @@ from ..solvers.two_class.ridge_spectrum import RidgeSpec, Solution, scale
 from ..solvers.two_class.row_sources import Features, Source, submatrix
 from ._pairwise import PairwiseMachines, Prepared
 
-SMALL = 1000  # rows up to which the whole grid is evaluated in double precision: cheap anyway
 SHARED = ("rbf", "laplacian", "poly", "sigmoid")  # kernels whose widths share a matrix
 
 
@@ -166,7 +165,7 @@ class RidgeMachines(PairwiseMachines):
         three classes) the distances are made anew for each width, in the place of its kernel matrix.
         """
         n = X.shape[0]
-        exact = self.search == "exact" or n <= SMALL
+        exact = self.search == "exact" or n <= self._tuning.two_class.exact_search_rows
         number: type = np.float64 if exact else np.float32
         in_threads = effective_n_jobs(self.n_jobs) * 3 * (largest / n) ** 2
         base = base_matrix(X, None, self.kernel, number) if len(gammas) > 1 and 2 + in_threads <= 3 else None

@@ -12,9 +12,6 @@ from .._core import _ext
 from ..rows.kernel_rows import kernel_scores, kernel_winners
 from ._base import MarginClassifier, Problem
 
-SMALL, FEW_CLASSES = 4096, 128  # numbers and vectors of a machine for which BLAS takes longer than the core
-LARGE, WORK = 16384, 10**8  # and numbers for which one thread of it does, up to so many multiplications
-WIDE = 64  # features from which on a copy in another order takes longer than all the rest
 COPIED = np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.uint64)  # labels that the core may write
 
 
@@ -44,7 +41,11 @@ class LinearScores(MarginClassifier):
         return True  # a product with NaN or infinity is not finite, whatever the coefficient
 
     def _takes_columns(self, X: np.ndarray) -> bool:
-        return self._scores_show_nonfinite() and X.shape[1] >= WIDE and X.flags.f_contiguous
+        return (
+            self._scores_show_nonfinite()
+            and X.shape[1] >= self._tuning.estimators.column_features
+            and X.flags.f_contiguous
+        )
 
     def _scores(self, X: Any) -> np.ndarray:
         W, b = self._typed(X.dtype)
@@ -81,9 +82,9 @@ class LinearScores(MarginClassifier):
             return True
         if not X.flags.c_contiguous:
             return False
-        W = self.coef_
-        small = W.size <= SMALL or (W.size <= LARGE and X.shape[0] * W.size <= WORK)
-        return small and len(W) <= FEW_CLASSES
+        W, tuning = self.coef_, self._tuning.estimators
+        few = W.size <= tuning.core_numbers_few and X.shape[0] * W.size <= tuning.core_work
+        return (W.size <= tuning.core_numbers or few) and len(W) <= tuning.core_vectors
 
 
 def _arrays(X: Any) -> tuple[np.ndarray, ...]:
@@ -137,7 +138,15 @@ class KernelScores(LinearScores):
         else:
             support = self.support_vectors_
         return kernel_scores(
-            X, support, self.dual_coef_, self.intercept_, self.kernel, self._gamma, self.degree, self.coef0
+            X,
+            support,
+            self.dual_coef_,
+            self.intercept_,
+            self.kernel,
+            self._gamma,
+            self.degree,
+            self.coef0,
+            self._tuning.kernel_rows,
         )
 
     def _labels(self, X: Any) -> np.ndarray:
@@ -145,7 +154,9 @@ class KernelScores(LinearScores):
             return super()._labels(X)
         if not self._is("rbf") or X.dtype != np.float64 or sparse.issparse(X) or sparse.issparse(self.support_vectors_):
             return MarginClassifier._labels(self, X)
-        winners = kernel_winners(X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma)
+        winners = kernel_winners(
+            X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma, self._tuning.kernel_rows
+        )
         return self.classes_.take(winners)
 
     def __sklearn_tags__(self) -> Any:

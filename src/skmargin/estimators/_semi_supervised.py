@@ -192,7 +192,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         state = solve_semi_supervised(
             X if len(rows) == len(y) else X[rows], all_codes[rows], cap[rows], k, shares,
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter,
-            seed=seed_of(self.random_state), n_jobs=self.n_jobs, verbose=self.verbose,
+            seed=seed_of(self.random_state), n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
         )  # fmt: skip
         machine = state.machine
         self._set_linear(machine.W, machine.b)

@@ -23,10 +23,7 @@ from ..estimators._dual import DualMachine
 from ..estimators._ridge import SHARED
 from ..rows.gram import base_matrix, kernel_from_base, resolve_gamma
 from ..rows.kernel_rows import max_squared_norm, row_dtype
-from ..solvers.dual.kernel_factor import FACTOR_ROWS
 from ._pipelines import split_fit_params
-
-LARGEST_GRAM = 2**30  # bytes of a kernel matrix up to which it is kept whole
 
 
 class Rows(NamedTuple):
@@ -170,7 +167,9 @@ class Fold:
 
     def _row_dtype(self, classifier: Any, X: Any, key: Any) -> Any:
         """Number type of a matrix of this width."""
-        if not isinstance(classifier, DualMachine) or _num_samples(X) <= FACTOR_ROWS:  # no factor of a rounded matrix
+        if not isinstance(classifier, DualMachine):
+            return np.float64
+        if _num_samples(X) <= classifier._tuning.kernel.factor_rows:  # no factor of a rounded matrix
             return np.float64
         if classifier.kernel != "rbf":
             return row_dtype(classifier.tol)
@@ -260,4 +259,4 @@ def shares_gram(classifier: Any, n_rows: int) -> bool:
         return False
     named = isinstance(classifier.kernel, str) and classifier.kernel in SHARED
     single = all(np.ndim(getattr(classifier, name, 0)) == 0 for name in ("gamma", "alpha", "C"))
-    return named and single and 8 * n_rows**2 <= LARGEST_GRAM
+    return named and single and 8 * n_rows**2 <= classifier._tuning.estimators.shared_gram_bytes

@@ -22,8 +22,8 @@ from .._runtime.progress import print_line
 from .._runtime.tasks import run
 from ..estimators._base import MarginClassifier, check_compressed
 from ..estimators._dual import DualMachine
+from ..rows.arrays import suitable_storage
 from ..rows.files import OpenRows
-from ..solvers.dual.linear import suitable_storage
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation, sees_predictions_only
 from ._folds import Fold, MadeOnce, Windows, is_float, positions, windows
@@ -238,7 +238,7 @@ class MarginSearchCV(BaseSearchCV):
         linear = isinstance(estimator, DualMachine) and estimator._is_linear() and "kernel" not in named
         ours = is_known(estimator) and sees_predictions_only(scorers)  # code of the user's sees its own kind of rows
         if linear and ours and is_float(X):
-            X = suitable_storage(X)
+            X = suitable_storage(X, estimator._tuning.storage)
         return windows(X, splits)
 
     def _run(self, evaluation: Evaluation, refit_metric: Any) -> None:

@@ -23,16 +23,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import manhattan_distances
 
+from ..solvers.tuning import DEFAULT
+
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 Kernel = str | Callable[[Any, Any], Any]
 
 GRAM32_RTOL = 1e-5  # error of a kernel matrix computed in float32, relative to its largest number
-BLOCK_NUMBERS = 1 << 17  # numbers in one block: half of a common second-level cache in float64
 
 
-def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Slices of rows with about ``BLOCK_NUMBERS`` numbers each."""
-    step = max(1, BLOCK_NUMBERS // max(1, n_columns))
+def row_blocks(n_rows: int, n_columns: int, numbers: int = DEFAULT.storage.block_numbers) -> Iterator[slice]:
+    """Slices of rows with about so many ``numbers`` each."""
+    step = max(1, numbers // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 

@@ -21,17 +21,9 @@ from scipy import sparse
 
 from .._core import _ext
 from .._runtime.threads import blas_count, blas_threads, on_threads, thread_count
+from ..solvers.tuning import DEFAULT, KernelRowsTuning
 from .gram import Kernel, gram, gram_diagonal, squared_norms
 
-BLOCK_WORK = 2e8  # multiply-adds of one matrix product: short enough to answer Ctrl-C between two of them
-BLOCK_NUMBERS = 1 << 22  # numbers of one block of rows that is not kept
-SCORE_ROWS = 512  # rows scored at once
-PREPARED_NUMBERS, PREPARED_SHARE = 1 << 18, 1 / 24  # of the data prepared at once; as a share of the kernel matrix
-COLUMN_MULTIPLE = 64  # columns are prepared in multiples of it, at least two: BLAS is slower for other numbers
-# Share w of the samples from which a working set reads its values from whole rows: below it, rows and a copy of their
-# square, w + w^2, need less memory than the whole matrix.  For few rows other arrays count too.
-WHOLE_ROWS_SHARE, WHOLE_ROWS_SHARE_SMALL, SMALL_MATRIX = 0.6, 0.375, 2000
-COPY_COST = 96  # features whose product takes as long as the copy of one kernel value
 FLOAT32_MAX_SQUARE = 32  # gamma times squared distance from the mean up to which float32 keeps the small distances
 FLOAT32_MAX_VALUE = 1e30  # kernel values beyond which float32 would overflow in the sums of a fit
 SPLIT_SUMS_ABOVE = 1e-4  # rounding error of a score, beside margins of one, from which on long sums are split
@@ -56,8 +48,9 @@ def max_squared_norm(X: Any) -> float:
     if sparse.issparse(X):
         return float(squared_norms(X, np.float64).max())
     X, centre = np.ascontiguousarray(X), X.mean(axis=0, dtype=np.float64)
-    buffer = np.empty((SCORE_ROWS, X.shape[1]), dtype=np.float32)
-    parts = (np.arange(part.start, part.stop) for part in _parts(len(X), SCORE_ROWS))
+    step = DEFAULT.kernel_rows.score_rows
+    buffer = np.empty((step, X.shape[1]), dtype=np.float32)
+    parts = (np.arange(part.start, part.stop) for part in _parts(len(X), step))
     return max(float(_centred(X, rows, centre, buffer)[1].max()) for rows in parts)
 
 
@@ -83,8 +76,17 @@ class _KernelProducts:
     changes no distance and saves the digits that a common offset would cost.
     """
 
-    def __init__(self, Z: Any, kernel: Kernel, gamma: float, degree: float, coef0: float, dtype: Any) -> None:
-        self.kernel, self.parameters, self.dtype = kernel, (gamma, degree, coef0), np.dtype(dtype)
+    def __init__(
+        self,
+        Z: Any,
+        kernel: Kernel,
+        gamma: float,
+        degree: float,
+        coef0: float,
+        dtype: Any,
+        tuning: KernelRowsTuning = DEFAULT.kernel_rows,
+    ) -> None:
+        self.tuning, self.kernel, self.parameters, self.dtype = tuning, kernel, (gamma, degree, coef0), np.dtype(dtype)
         self.dense_rbf = kernel == "rbf" and not sparse.issparse(Z)
         if self.dense_rbf:
             self.centre = Z.mean(axis=0, dtype=np.float64)
@@ -102,7 +104,7 @@ class _KernelProducts:
 
     def fill(self, X: Any, norms: np.ndarray | None, out: np.ndarray) -> None:
         """Write kernel values of the rows ``X`` (prepared, with norms, for dense RBF) into ``out``."""
-        step = max(1, int(BLOCK_WORK / self.work))
+        step = max(1, int(self.tuning.product_work / self.work))
         for rows in _parts(X.shape[0], step):
             if self.dense_rbf:
                 assert norms is not None
@@ -148,6 +150,8 @@ class KernelRows:
         Threads of the matrix products; None means one, -1 all.
     offset : float, default=0.0
         Added to every value: the kernel of rows with one more, constant, feature.
+    tuning : KernelRowsTuning
+        Constants that steer speed and memory.
 
     Attributes
     ----------
@@ -172,8 +176,9 @@ class KernelRows:
         cache_size: float = 200,
         n_jobs: int | None = None,
         offset: float = 0.0,
+        tuning: KernelRowsTuning = DEFAULT.kernel_rows,
     ) -> None:
-        self.X, self.arguments = X, (kernel, gamma, degree, coef0)
+        self.X, self.arguments, self.tuning = X, (kernel, gamma, degree, coef0), tuning
         self.cache_size, self.offset = cache_size, offset
         self.threads = thread_count(n_jobs)
         self.n = X.shape[0]
@@ -236,15 +241,14 @@ class KernelRows:
             values[...] = gram(self._Z[samples[rows]], Z, *self.arguments, dtype=self.dtype)
             target.done(rows, columns_of_tile, values)
 
-        parts = _parts(len(samples), max(1, int(BLOCK_WORK / max(1, Z.shape[0] * Z.shape[1]))))
+        parts = _parts(len(samples), max(1, int(self.tuning.product_work / max(1, Z.shape[0] * Z.shape[1]))))
         on_threads(fill, parts, 1 if callable(self.arguments[0]) else self.threads)
 
     def _fill_rbf(self, samples: np.ndarray, columns: np.ndarray, target: _Target) -> None:
         """A number of the data is prepared much faster than it is used, so that no copy of all of them is kept."""
-        d = self.X.shape[1]
-        width = COLUMN_MULTIPLE * max(
-            2, int(min(PREPARED_NUMBERS, PREPARED_SHARE * self.n**2) / max(1, COLUMN_MULTIPLE * d))
-        )
+        d, tuning = self.X.shape[1], self.tuning
+        multiple, most = tuning.column_multiple, min(tuning.prepared_numbers, tuning.prepared_share * self.n**2)
+        width = multiple * max(2, int(most / max(1, multiple * d)))
         left = np.empty((min(len(samples), 2 * width), d), dtype=self.dtype)
         buffers: deque[np.ndarray] = deque()  # one for each thread
         for rows in _parts(len(samples), 2 * width):
@@ -257,7 +261,7 @@ class KernelRows:
                     right = np.empty((min(len(columns), width), d), dtype=self.dtype)
                 B, b = _centred(self._Z, columns[columns_of_tile], self._centre, right)
                 values = target.values(rows, columns_of_tile)
-                for part in _parts(len(A), max(1, int(BLOCK_WORK / max(1, B.size)))):
+                for part in _parts(len(A), max(1, int(tuning.product_work / max(1, B.size)))):
                     _rbf(A[part], a[part], B, b, self.arguments[1], values[part])
                 target.done(rows, columns_of_tile, values)
                 buffers.append(right)
@@ -289,7 +293,7 @@ class KernelRows:
     def _write(self, samples: np.ndarray, out: np.ndarray) -> None:
         """Whole rows of these samples; what the kept rows hold already, by symmetry, is copied."""
         kept, rest = np.flatnonzero(self._slot >= 0), np.flatnonzero(self._slot < 0)
-        if len(kept) * self._Z.shape[1] <= COPY_COST * self.n:
+        if len(kept) * self._Z.shape[1] <= self.tuning.copy_cost * self.n:
             self._fill(samples, out)
             return
         _ext.kernel_mirror(self._store, self._slot[kept], kept, samples, out)
@@ -301,7 +305,8 @@ class KernelRows:
         Two empty arrays instead where these are in the order of the samples.
         """
         slot = self._slot[samples]
-        most = WHOLE_ROWS_SHARE if self.n > SMALL_MATRIX else WHOLE_ROWS_SHARE_SMALL
+        tuning = self.tuning
+        most = tuning.whole_rows if self.n > tuning.small_matrix else tuning.whole_rows_small
         if len(samples) >= most * self.n and slot.min() >= 0:
             return self._store, slot, samples
         nothing = np.empty(0, dtype=np.int64)
@@ -316,7 +321,7 @@ class KernelRows:
         if slot.min() >= 0:
             _ext.kernel_gather(self._store, slot, samples, out)
             return out
-        for rows in _parts(q, SCORE_ROWS):
+        for rows in _parts(q, self.tuning.score_rows):
             kept = np.flatnonzero(slot[rows] >= 0)
             lost = np.flatnonzero(slot[rows] < 0)
             if len(kept):
@@ -333,7 +338,7 @@ class KernelRows:
     def blocks(self, samples: np.ndarray) -> Iterator[tuple[np.ndarray | slice, np.ndarray, np.ndarray]]:
         """Whole rows of these samples: which of the samples, a block of rows, and the places of theirs in it.
 
-        Rows that are not kept are computed again, as many at a time as `BLOCK_NUMBERS` allow.
+        Rows that are not kept are computed again, as many at a time as ``block_numbers`` allow.
         """
         slot = self._slot[samples]
         if slot.min(initial=0) >= 0:
@@ -342,7 +347,7 @@ class KernelRows:
         kept, lost = np.flatnonzero(slot >= 0), np.flatnonzero(slot < 0)
         if len(kept):
             yield kept, self._store, slot[kept]
-        step = max(1, min(len(lost), BLOCK_NUMBERS // self.n))
+        step = max(1, min(len(lost), self.tuning.block_numbers // self.n))
         block = np.empty((step, self.n), dtype=self.dtype)
         for rows in _parts(len(lost), step):
             part = lost[rows]
@@ -373,6 +378,7 @@ def kernel_scores(
     gamma: float = 1.0,
     degree: float = 3,
     coef0: float = 0.0,
+    tuning: KernelRowsTuning = DEFAULT.kernel_rows,
 ) -> np.ndarray:
     """Scores ``K(X, support) dual_coef + intercept``, a block of rows at a time.
 
@@ -394,11 +400,16 @@ def kernel_scores(
     scores : ndarray of shape (n, k)
         In the number type of ``X``: float32 rows are scored in float32.
     """
-    return _Scorer(support, dual_coef, intercept, kernel, gamma, degree, coef0, X.dtype).scores(X)
+    return _Scorer(support, dual_coef, intercept, kernel, gamma, degree, coef0, X.dtype, tuning).scores(X)
 
 
 def kernel_winners(
-    X: np.ndarray, support: np.ndarray, dual_coef: np.ndarray, intercept: np.ndarray, gamma: float
+    X: np.ndarray,
+    support: np.ndarray,
+    dual_coef: np.ndarray,
+    intercept: np.ndarray,
+    gamma: float,
+    tuning: KernelRowsTuning = DEFAULT.kernel_rows,
 ) -> np.ndarray:
     """The class with the largest score for each row, of the RBF kernel between dense rows in float64.
 
@@ -406,16 +417,16 @@ def kernel_winners(
     Arguments as for `kernel_scores`; a single column of ``dual_coef`` is the score of class 1 against class 0.
     """
     model = support, dual_coef, intercept, "rbf", gamma, 1, 0.0
-    single, double = _Scorer(*model, np.float32), None
+    single, double = _Scorer(*model, np.float32, tuning), None
     winners = np.empty(X.shape[0], dtype=np.intp)
     start = 0
     while start < X.shape[0]:
-        rows = X[start : start + SCORE_ROWS]
+        rows = X[start : start + tuning.score_rows]
         out = winners[start : start + len(rows)]
         with np.errstate(over="ignore", invalid="ignore"):  # beyond float32: computed again below
             doubtful = _winners(single.scores(rows), single.error(rows), out)
         if len(doubtful):
-            double = double or _Scorer(*model, np.float64)
+            double = double or _Scorer(*model, np.float64, tuning)
             _winners(double.scores(rows[doubtful]), np.zeros(len(doubtful)), again := out[doubtful])
             out[doubtful] = again
         start += len(rows)
@@ -451,12 +462,13 @@ class _Scorer:
         degree: float,
         coef0: float,
         dtype: Any,
+        tuning: KernelRowsTuning,
     ) -> None:
-        self.dtype = np.dtype(dtype)
+        self.dtype, self.tuning = np.dtype(dtype), tuning
         self.coef = np.ascontiguousarray(dual_coef, dtype=self.dtype)
         self.intercept = intercept.astype(self.dtype)
         self.products = (
-            None if kernel == "precomputed" else _KernelProducts(support, kernel, gamma, degree, coef0, dtype)
+            None if kernel == "precomputed" else _KernelProducts(support, kernel, gamma, degree, coef0, dtype, tuning)
         )
 
     def scores(self, X: Any) -> np.ndarray:
@@ -465,14 +477,15 @@ class _Scorer:
         if products is None:
             scores[...] = X @ self.coef
         else:
-            block = np.empty((min(SCORE_ROWS, X.shape[0]), products.columns), dtype=self.dtype)
-            for start in range(0, X.shape[0], SCORE_ROWS):
-                rows, norms = X[start : start + SCORE_ROWS], None
+            step = self.tuning.score_rows
+            block = np.empty((min(step, X.shape[0]), products.columns), dtype=self.dtype)
+            for start in range(0, X.shape[0], step):
+                rows, norms = X[start : start + step], None
                 if products.dense_rbf:
                     rows, norms = products.prepared(rows)
                 values = block[: rows.shape[0]]
                 products.fill(rows, norms, values)
-                np.matmul(values, self.coef, out=scores[start : start + SCORE_ROWS])
+                np.matmul(values, self.coef, out=scores[start : start + step])
         scores += self.intercept
         return scores
 

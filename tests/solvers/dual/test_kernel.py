@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from skmargin.rows.gram import gram
 from skmargin.rows.kernel_rows import KernelRows
 from skmargin.solvers.dual.kernel import solve_kernel_dual
-from skmargin.solvers.dual.kernel_state import KernelState, coefficients
+from skmargin.solvers.dual.state import KernelState, coefficients
 
 
 def make_problem(k, n=50, d=4, seed=0):

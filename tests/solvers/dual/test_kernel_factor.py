@@ -9,8 +9,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skmargin.rows.kernel_rows import KernelRows
 from skmargin.solvers.dual.kernel import solve_kernel_dual
-from skmargin.solvers.dual.kernel_factor import can_factor, factor, solve_factor
-from skmargin.solvers.dual.kernel_state import KernelState
+from skmargin.solvers.dual.kernel_factor import factor, solve_kernel_factor
+from skmargin.solvers.dual.plan import can_factor
+from skmargin.solvers.dual.state import KernelState
 
 
 def given(K):
@@ -36,8 +37,8 @@ def test_a_long_row_does_not_hide_the_others():
 
 def test_memory_bounds_the_matrix():
     X = np.random.default_rng(0).normal(size=(600, 3))
-    assert can_factor(KernelRows(X, cache_size=100))
-    assert not can_factor(KernelRows(X, cache_size=10))
+    assert can_factor(len(X), cache_size=100)
+    assert not can_factor(len(X), cache_size=10)
 
 
 @pytest.mark.parametrize("loss", ["max", "sum", "top"])
@@ -54,8 +55,8 @@ def test_what_it_publishes_is_certified(loss, intercept, tol, max_iter):
     rows = KernelRows(X, "rbf", 0.1, dtype=np.float32)
     task, limits = (rows, y, cap, 3, loss, K), {"fit_intercept": intercept, "seed": 0}
     nothing = KernelState(np.zeros((150, 3)), np.zeros(3))
-    best = solve_factor(*task, **limits, tol=1e-7, max_iter=10**5, start=nothing).objective
-    found = solve_factor(*task, **limits, tol=tol, max_iter=max_iter, start=nothing)
+    best = solve_kernel_factor(*task, **limits, tol=1e-7, max_iter=10**5, start=nothing).objective
+    found = solve_kernel_factor(*task, **limits, tol=tol, max_iter=max_iter, start=nothing)
     (W, b), G = found.machine(y), rbf_kernel(X, gamma=0.1)
     F, own = G @ W + b, (np.arange(150), y)
     hinges = np.maximum(0, 1 - F[own][:, None] + F)
@@ -66,7 +67,7 @@ def test_what_it_publishes_is_certified(loss, intercept, tol, max_iter):
     assert found.gap <= tol or found.n_iter >= max_iter
     assert found.n_iter <= max_iter
     if max_iter == 3:
-        assert solve_factor(*task, **limits, tol=1e-9, max_iter=3, start=replace(found, gap=0.0)).gap == 0
+        assert solve_kernel_factor(*task, **limits, tol=1e-9, max_iter=3, start=replace(found, gap=0.0)).gap == 0
 
 
 @pytest.mark.parametrize("loss", ["max", "sum", "top"])
@@ -79,6 +80,6 @@ def test_it_ends_where_long_block_ascent_ends(loss, intercept):
     blocks = solve_kernel_dual(*task, fit_intercept=intercept, tol=1e-8, max_iter=10**6)
     nothing = KernelState(np.zeros((150, 3)), np.zeros(3))
     # The gap of the duals alone is about the root of the linear one's: with double precision not below 1e-8.
-    state = solve_factor(*task, fit_intercept=intercept, tol=1e-7, max_iter=10**5, seed=0, start=nothing)
+    state = solve_kernel_factor(*task, fit_intercept=intercept, tol=1e-7, max_iter=10**5, seed=0, start=nothing)
     assert state.gap <= 1e-7
     assert state.objective == pytest.approx(blocks.objective, rel=2e-7)

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skmargin.solvers.dual import linear as dual_blocks
-from skmargin.solvers.dual.linear import best_of_both, moments, relative_gap, solve_linear
+from skmargin.rows.arrays import moments
+from skmargin.solvers.dual.linear import solve_linear
+from skmargin.solvers.dual.plan import plan_linear
+from skmargin.solvers.dual.state import LinearProblem, best_of_both, cold_start, relative_gap
+from skmargin.solvers.tuning import DEFAULT
 
 RNG = np.random.default_rng(0)
 CENTRES = RNG.integers(0, 2, (5, 40))
@@ -18,14 +21,14 @@ BITS = (CENTRES[Y] ^ (RNG.random((4000, 40)) < 0.05)).astype(float)  # separable
 @pytest.mark.parametrize("loss", ["max", "sum"])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_many_rows_that_can_be_separated_need_no_newton_steps(loss, fit_intercept, noise, capsys, monkeypatch):
+def test_many_rows_that_can_be_separated_need_no_newton_steps(loss, fit_intercept, noise, capsys):
     y = np.where(RNG.random(4000) < noise, (Y + 1) % 5, Y).astype(np.int32)
     cap = np.full(4000, 100.0)
     found = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, verbose=1)
     assert ("Newton" in capsys.readouterr().out) == (noise > 0)
     assert found.gap <= 1e-3
-    monkeypatch.setattr(dual_blocks, "SEPARABLE_ERROR_RATE", 1.0 if noise else -1.0)  # the other gear first
-    other = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, tol=1e-6)
+    other_gear = DEFAULT.changed(linear={"separable_errors": 1.0 if noise else -1.0})
+    other = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, tol=1e-6, tuning=other_gear)
     assert found.objective == pytest.approx(other.objective, rel=1.1e-3)
     assert found.objective >= other.objective * (1 - 1e-6)
 
@@ -78,7 +81,7 @@ def test_a_start_near_the_optimum_is_no_reason_to_believe_float32():
 
 
 def test_the_better_of_two_states_has_the_better_bound():
-    nothing = dual_blocks._cold_start(3, 2, 2, np.ones(3))
+    nothing = cold_start((3, 2, 2), np.ones(3))
     old = replace(nothing, objective=10.0, gap=0.1, n_iter=4)  # bound 9
     for objective, gap, wanted in ((10.5, 0.08, (10.0, 0.034)), (9.8, 0.5, (9.8, 0.8 / 9.8)), (9.5, 0.01, (9.5, 0.01))):
         best = best_of_both(old, replace(nothing, objective=objective, gap=gap, n_iter=7))
@@ -107,11 +110,11 @@ def test_duals_for_other_weights_keep_their_bounds(factor, loss):
     other = cap * factor * rng.uniform(0.9, 1.1, 200)
     rescaled = state.rescaled(other)
     of_row = np.add.reduceat if loss == "max" else np.maximum.reduceat
-    rows = np.flatnonzero(np.diff(rescaled.start))
-    used = of_row(rescaled.alpha, rescaled.start[rows])
-    assert (rescaled.alpha >= 0).all() and (used <= other[rows] * (1 + 1e-9)).all()
+    rows = np.flatnonzero(np.diff(rescaled.duals.start))
+    used = of_row(rescaled.duals.alpha, rescaled.duals.start[rows])
+    assert (rescaled.duals.alpha >= 0).all() and (used <= other[rows] * (1 + 1e-9)).all()
     if factor < 1:
-        np.testing.assert_allclose(used, of_row(state.alpha, state.start[rows]) * (other / cap)[rows])
+        np.testing.assert_allclose(used, of_row(state.duals.alpha, state.duals.start[rows]) * (other / cap)[rows])
     np.testing.assert_array_equal(rescaled.cap, other)
 
 
@@ -126,16 +129,15 @@ def test_newton_steps_leave_multipliers_of_the_centred_features():
 
 
 @pytest.mark.parametrize(("C", "tried"), [(0.01, True), (1.0, False)])
-def test_first_intercepts_come_from_some_rows_only_where_the_losses_are_weak(C, tried, monkeypatch):
+def test_first_intercepts_come_from_some_rows_only_where_the_losses_are_weak(C, tried):
     """Where W grows it moves the intercepts again: finding them first was up to four tenths of the fit."""
     rng = np.random.default_rng(0)
     y = rng.choice(3, size=3000, p=[0.8, 0.15, 0.05]).astype(np.int32)
     X, cap = rng.normal(size=(3, 4))[y] + rng.normal(size=(3000, 4)), np.full(3000, C)
-    calls = []
-    first = dual_blocks._first_intercepts
-    monkeypatch.setattr(dual_blocks, "_first_intercepts", lambda *task: calls.append(0) or first(*task))
+    problem, other_way = LinearProblem(X, y, cap, 3, "max"), {"subsample_strength": 0.0 if tried else np.inf}
+    assert plan_linear(problem, 1e-3, 1000).subsample_intercepts == tried
+    tuning = DEFAULT.changed(linear=other_way)
+    assert plan_linear(problem, 1e-3, 1000, tuning.linear).subsample_intercepts != tried
     found = solve_linear(X, y, cap, 3, "max")
-    assert bool(calls) == tried
-    monkeypatch.setattr(dual_blocks, "SUBSAMPLE_STRENGTH", 0.0 if tried else np.inf)  # the other way
-    other = solve_linear(X, y, cap, 3, "max", tol=1e-6)
+    other = solve_linear(X, y, cap, 3, "max", tol=1e-6, tuning=tuning)
     assert other.objective * (1 - 1e-6) <= found.objective <= other.objective * (1 + 1.1e-3)

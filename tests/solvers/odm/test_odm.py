@@ -10,13 +10,15 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skmargin._core import _ext
 from skmargin.rows.kernel_rows import KernelRows
-from skmargin.solvers.dual.kernel_state import coefficients
+from skmargin.solvers.dual.state import coefficients
 from skmargin.solvers.odm.inner_kernel import KernelInner, solve_odm_kernel
 from skmargin.solvers.odm.inner_linear import LinearInner, NewtonInner
 from skmargin.solvers.odm.outer import NO_RIVALS, Limits, OdmProblem, majorize_minimize
 from skmargin.solvers.odm.smooth import smoothed
 
 BANDS = [(0.5, 0.2), (1.0, 0.0), (0.1, 0.8)]
+
+LIMITS = Limits(1e-8, 10_000, 20, 1, 0)
 
 
 def toy(n=30, d=4, k=3, seed=0):
@@ -125,10 +127,10 @@ def test_inner_optimum_is_that_of_cvxpy(intercept, mu, theta, k, C):
     rivals = some_rivals(X, y, k) if mu > 0 else NO_RIVALS
     best = inner_optimum(X, machine, mu, rivals)
     for inner in (
-        LinearInner(X, machine, 1e-8, 0),
-        LinearInner(sparse.csr_array(X), machine, 1e-8, 0),
+        LinearInner(X, machine, Limits(1e-8, 10_000, 20, 1, 0)),
+        LinearInner(sparse.csr_array(X), machine, Limits(1e-8, 10_000, 20, 1, 0)),
         NewtonInner(X, machine),
-        KernelInner(KernelRows(X, "linear", 1.0, 3, 0.0, np.float64, 100), machine, 0),
+        KernelInner(KernelRows(X, "linear", 1.0, 3, 0.0, np.float64, 100), machine, LIMITS),
     ):
         inner = solved(inner, mu, rivals, 1e-7, 0, 0, 10_000)
         assert inner.objective == pytest.approx(best, rel=1e-6)
@@ -142,7 +144,7 @@ def test_kernel_inner_optimum_is_that_of_cvxpy(intercept, C):
     rivals = some_rivals(X, y, 4)
     machine = OdmProblem(y, np.full(30, C), 4, 0.5, 0.2, intercept)
     factor = np.linalg.cholesky(rbf_kernel(X, gamma=0.3) + 1e-12 * np.eye(30))
-    inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, 0)
+    inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, LIMITS)
     inner = solved(inner, 0.5, rivals, 1e-8, 0, 0, 10_000)
     assert inner.objective == pytest.approx(inner_optimum(factor, machine, 0.5, rivals), rel=1e-6)
 
@@ -153,7 +155,7 @@ def test_newton_gear_of_a_kernel_has_the_objective_of_its_coefficients(intercept
     X, y = toy(30, 4, 4, seed=3)
     rivals = some_rivals(X, y, 4) if mu > 0 else NO_RIVALS
     machine = OdmProblem(y, np.full(30, 1e5), 4, mu, 0.9, intercept)
-    inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, 0)
+    inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, LIMITS)
     assert not inner.solve(mu, rivals, 1e-3, 0, 0, 10)
     assert inner.next_gear() is inner  # the factor is known now, but not what Newton steps on it cost
     inner = inner.next_gear()
@@ -177,7 +179,7 @@ def test_newton_gear_of_a_kernel_tells_what_rounding_leaves(offset, C, mu):
     X += offset
     K = X @ X.T
     machine = OdmProblem(y, np.full(60, C / 60), 3, mu, 0.2, True)
-    inner = KernelInner(KernelRows(K, "precomputed", 1.0, 3, 0.0, np.float64, 100), machine, 0)
+    inner = KernelInner(KernelRows(K, "precomputed", 1.0, 3, 0.0, np.float64, 100), machine, LIMITS)
     end = majorize_minimize(machine, inner, Limits(1e-7, 10_000, 20, 1, 0))
     c, exact = end.point.coef.astype(np.longdouble), K.astype(np.longdouble)
     F = exact @ c
@@ -193,7 +195,7 @@ def test_a_kernel_of_low_rank_is_solved_like_its_features(intercept, C):
     X, y = toy(120, 3, 3, seed=1)
     machine = OdmProblem(y, np.full(120, C / 120), 3, 0.0, 0.2, intercept)
     best = majorize_minimize(machine, NewtonInner(X, machine), Limits(1e-9, 10_000, 20, 1, 0)).objective
-    inner = KernelInner(KernelRows(X @ X.T, "precomputed", 1.0, 3, 0.0, np.float64, 100), machine, 0)
+    inner = KernelInner(KernelRows(X @ X.T, "precomputed", 1.0, 3, 0.0, np.float64, 100), machine, LIMITS)
     end = majorize_minimize(machine, inner, Limits(1e-6, 10_000, 20, 1, 0))
     assert end.converged
     assert end.objective <= best * (1 + 2e-6)
@@ -254,7 +256,7 @@ def test_the_best_end_of_all_gears_is_kept(first, second, best, mu):
 def test_inexact_solve_stops_early_and_majorises():
     X, y = toy(200, 5, 4)
     machine = OdmProblem(y, np.full(200, 0.5), 4, 0.5, 0.2, True)
-    for inner in (LinearInner(X, machine, 1e-10, 0), NewtonInner(X, machine)):
+    for inner in (LinearInner(X, machine, Limits(1e-10, 10_000, 20, 1, 0)), NewtonInner(X, machine)):
         inner = solved(inner, 0.0, NO_RIVALS, 1e-3, 0, 0, 1000)
         before = inner.half_norm + machine.loss(inner.scores)
         inner = solved(inner, 0.5, machine.rivals(inner.scores), 1e-10, 0.1 / 0.9, before, 1000)
@@ -305,8 +307,8 @@ def test_core_refuses_wrong_rivals():
     X, y = toy()
     machine = OdmProblem(y, np.ones(30), 3, 0.5, 0.2)
     for inner in (
-        LinearInner(X, machine, 1e-3, 0),
-        KernelInner(KernelRows(X, "rbf", 1.0, 3, 0.0, np.float64, 10), machine, 0),
+        LinearInner(X, machine, Limits(1e-3, 10_000, 20, 1, 0)),
+        KernelInner(KernelRows(X, "rbf", 1.0, 3, 0.0, np.float64, 10), machine, LIMITS),
     ):
         for rivals in (y, np.full(30, 7, np.int32)):
             with pytest.raises(ValueError, match="rival"):

@@ -1,5 +1,7 @@
 """Smooth primal solvers against cvxpy, finite differences and each other."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from skmargin.solvers.primal.driver import choose_solver, minimise
 from skmargin.solvers.primal.factor import factorise
 from skmargin.solvers.primal.objective import Certificate, PrimalObjective
 from skmargin.solvers.primal.pairs import Pairs
+from skmargin.solvers.primal.rows import Rows
+from skmargin.solvers.tuning import DEFAULT
 
 
 class L2:
@@ -123,12 +127,14 @@ def test_gradient_and_hessian_products(X_type, loss, eps):
 
 @pytest.mark.parametrize("solver", ["lbfgs", "newton-cg"])
 @pytest.mark.parametrize("loss", [SmoothedSumHinge(0.05), LogLoss()])
-def test_solvers_dense_and_sparse_agree(monkeypatch, solver, loss):
-    monkeypatch.setattr(primal_newton, "EXPLICIT_WORK", 0)  # conjugate gradients also for this small problem
+def test_solvers_dense_and_sparse_agree(solver, loss):
+    tuning = replace(DEFAULT.primal, explicit_work=0)  # conjugate gradients also for this small problem
     X, y, s = data(n=60, d=6)
     X[np.abs(X) < 0.5] = 0
     values = [
-        minimise(PrimalObjective(rows, y, s, 3, loss, PairwisePower(0.2, 4)), solver=solver, tol=1e-7).certificate
+        minimise(
+            PrimalObjective(rows, y, s, 3, loss, PairwisePower(0.2, 4), tuning=tuning), solver=solver, tol=1e-7
+        ).certificate
         for rows in (X, sparse.csr_array(X), sparse.csr_matrix(X))
     ]
     for value in values:
@@ -158,23 +164,21 @@ def test_l2_penalty_and_choice_of_solver():
 
 
 def test_single_precision_is_followed_by_double_and_any_thread_count_gives_the_same_bits(monkeypatch):
-    from skmargin.solvers.primal import driver as primal
     from skmargin.solvers.primal import rows as primal_rows
 
     X, y, s = data(n=300, d=20, k=5)
-    objective = PrimalObjective(X, y, s, 5, SmoothedSumHinge(0.01), PairwisePower(0.01, 4))
-    plain = minimise(objective, solver="lbfgs", tol=1e-6)
-    monkeypatch.setattr(primal, "_SINGLE_WORK", 1)
-    mixed = minimise(objective, solver="lbfgs", tol=1e-6)
+    problem = X, y, s, 5, SmoothedSumHinge(0.01), PairwisePower(0.01, 4)
+    plain = minimise(PrimalObjective(*problem), solver="lbfgs", tol=1e-6)
+    tuning = replace(DEFAULT.primal, float32_work=1, block_work=1000)
+    mixed = minimise(PrimalObjective(*problem, tuning=tuning), solver="lbfgs", tol=1e-6)
     assert mixed.theta.dtype == np.float64
     assert mixed.gap <= 1e-6
     assert mixed.certificate.primal == pytest.approx(plain.certificate.primal, rel=2e-6)
-    monkeypatch.setattr(primal_rows, "_BLOCK_WORK", 1000)
     results = []
     for threads in (1, 4):
         monkeypatch.setattr(primal_rows, "thread_count", lambda _, n=threads: n)
         for rows in (X, sparse.csr_array(X)):
-            blocked = PrimalObjective(rows, y, s, 5, LogLoss(), PairwisePower(0.01, 4))
+            blocked = PrimalObjective(rows, y, s, 5, LogLoss(), PairwisePower(0.01, 4), tuning=tuning)
             results.append(minimise(blocked, solver="lbfgs", tol=1e-4).theta)
     np.testing.assert_array_equal(results[0], results[2])
     np.testing.assert_array_equal(results[1], results[3])
@@ -210,16 +214,14 @@ def test_preconditioner_of_all_pairs_is_the_inverse(X_type, penalty):
 
 
 def test_hessian_without_samples_that_hardly_count(monkeypatch):
-    from skmargin.solvers.primal import pairs as primal_pairs
-
     X, y, s = data(n=300)
-    objective = PrimalObjective(X, y, s, 3, SmoothedSumHinge(1e-3), PairwisePower(0.5, 4))
+    tuning = replace(DEFAULT.primal, few_products=0)
+    objective = PrimalObjective(X, y, s, 3, SmoothedSumHinge(1e-3), PairwisePower(0.5, 4), tuning=tuning)
     point = minimise(objective, tol=1e-6).theta
     point = objective.point(point)
     V = np.random.default_rng(0).normal(size=objective.shape)
     kept = []
     some_rows = PrimalObjective.some_rows
-    monkeypatch.setattr(primal_pairs, "_FEW_PRODUCTS", 0)
     monkeypatch.setattr(
         PrimalObjective, "some_rows", lambda self, at, rows: kept.append(len(rows)) or some_rows(self, at, rows)
     )
@@ -231,16 +233,12 @@ def test_hessian_without_samples_that_hardly_count(monkeypatch):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("shape", [(60, 7), (7, 60)])
 @pytest.mark.parametrize("chunk", [1, 300, 1 << 21])  # bytes: a row, some, all
-def test_products_with_some_of_the_rows(container, shape, chunk, monkeypatch):
-    from skmargin.solvers.primal import rows as primal_rows
-
-    monkeypatch.setattr(primal_rows, "_CHUNK", chunk)
-    monkeypatch.setattr(primal_rows, "_FEW", chunk)
-    monkeypatch.setattr(primal_rows, "_GRAM_COLUMNS", 2)
+def test_products_with_some_of_the_rows(container, shape, chunk):
+    tuning = replace(DEFAULT.primal, chunk_bytes=chunk, copy_bytes=chunk, gram_columns=2)
     rng = np.random.default_rng(0)
     X = rng.normal(size=shape) * (rng.random(shape) < 0.5)
     W, centre = rng.normal(size=(shape[1], 3)), rng.normal(size=shape[1])
-    whole = primal_rows.Rows(container(X))
+    whole = Rows(container(X), tuning=tuning)
     kept = np.sort(rng.permutation(shape[0])[: shape[0] // 2])
     for rows, A in ((whole, X), (whole.some(kept), X[kept])):
         P = rng.normal(size=(len(A), 3))

@@ -8,8 +8,9 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from skmargin._core import _ext
+from skmargin.rows.arrays import with_constant
+from skmargin.solvers.tuning import DEFAULT
 from skmargin.solvers.two_class import box as box_dual
-from skmargin.solvers.two_class import ldm as ldm_dual
 from skmargin.solvers.two_class.ldm import (
     LDMProblem,
     check_definite,
@@ -37,6 +38,7 @@ def optimum(R, C, l1, l2, y=y, s=S):
     return problem.value, R @ w.value
 
 
+ROWS = DEFAULT.changed(two_class={"few_features": 0, "gram_rows": 0})  # passes over the rows
 PARAMETERS = [(1.0, 0.0, 0.0), (1.0, 1.0, 1.0), (0.1, 5.0, 20.0), (0.01, 3.0, 300.0)]
 
 
@@ -52,14 +54,12 @@ def test_kernel(C, l1, l2):
 
 @pytest.mark.parametrize(("C", "l1", "l2"), PARAMETERS)
 @pytest.mark.parametrize("route", ["few features", "rows", "sparse rows"])
-def test_features(C, l1, l2, route, monkeypatch):
+def test_features(C, l1, l2, route):
     objective, f = optimum(X, C, l1, l2)
-    if route != "few features":
-        monkeypatch.setattr(ldm_dual, "FEW_FEATURES", 0)
-        monkeypatch.setattr(ldm_dual, "GRAM_ROWS", 0)
+    tuning = DEFAULT if route == "few features" else ROWS
     rows = sparse.csr_array(X) if route == "sparse rows" else X
     tol = 1e-10 if route == "few features" or l2 <= 20 else 1e-5
-    state = solve_features_ldm(rows, LDMProblem(y, S, C, l1, l2), tol, 20000, 0)
+    state = solve_features_ldm(rows, LDMProblem(y, S, C, l1, l2), tol, 20000, 0, tuning=tuning)
     assert state.gap <= tol
     assert_allclose(state.objective, objective, rtol=max(1e-8, tol))
     assert_allclose(X @ state.coef, f, atol=2e-5 if tol == 1e-10 else 1e-2)
@@ -67,14 +67,12 @@ def test_features(C, l1, l2, route, monkeypatch):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
-def test_single_precision_certifies_what_is_true(form, tol, monkeypatch):
+def test_single_precision_certifies_what_is_true(form, tol):
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((200, 1500)).astype(np.float32)
     problem = LDMProblem(np.where(rng.random(200) < 0.5, 1.0, -1.0), np.ones(200), 0.1, 0.0, 0.0)
     best = solve_features_ldm(rows.astype(np.float64), problem, 1e-13, 20000, 0)
-    monkeypatch.setattr(ldm_dual, "FEW_FEATURES", 0)
-    monkeypatch.setattr(ldm_dual, "GRAM_ROWS", 0)
-    state = solve_features_ldm(form(rows), problem, tol, 2000, 0)
+    state = solve_features_ldm(form(rows), problem, tol, 2000, 0, tuning=ROWS)
     assert state.gap <= tol
     assert state.objective * (1 - state.gap) <= best.objective * (1 + 1e-12)
 
@@ -200,14 +198,14 @@ def test_fewer_rows_than_features_of_very_different_sizes(seed, l2):
 
 
 @pytest.mark.parametrize("route", ["kernel", "few features", "rows"])
-def test_numbers_beyond_double_precision_are_no_solution(route, monkeypatch):
+def test_numbers_beyond_double_precision_are_no_solution(route):
     problem = LDMProblem(y, S, 1.0, 1e160, 1.0)
     with np.errstate(over="ignore", invalid="ignore"):
         if route == "kernel":
             state = solve_kernel_ldm(K.copy(), problem, 1e-3, 100, 0)
         else:
-            monkeypatch.setattr(ldm_dual, "FEW_FEATURES", 2000 if route == "few features" else 0)
-            state = solve_features_ldm(X, problem, 1e-3, 100, 0)
+            tuning = DEFAULT.changed(two_class={"few_features": 2000 if route == "few features" else 0})
+            state = solve_features_ldm(X, problem, 1e-3, 100, 0, tuning=tuning)
     assert not np.isfinite(state.objective + state.gap)
 
 
@@ -263,6 +261,6 @@ def test_few_passes_are_reported_with_their_gap():
 
 def test_constant_column_is_a_constant_in_the_kernel():
     problem = LDMProblem(y, S, 1.0, 1.0, 1.0)
-    state = solve_features_ldm(ldm_dual.with_constant(X), problem, 1e-11, 100000, 0)
+    state = solve_features_ldm(with_constant(X), problem, 1e-11, 100000, 0)
     dual = solve_kernel_ldm(X @ X.T + 1, problem, 1e-11, 100000, 0)
     assert_allclose(X @ state.coef[:-1] + state.coef[-1], (X @ X.T + 1) @ dual.coef, atol=1e-6)

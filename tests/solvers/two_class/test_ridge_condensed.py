@@ -1,12 +1,14 @@
 """All strengths from one condensed form, against the normal equations in many digits of their own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
-from skmargin.solvers.two_class import weighted_rows
+from skmargin.solvers.tuning import DEFAULT
 from skmargin.solvers.two_class.ridge_condensed import solutions_features, solutions_kernel
 from skmargin.solvers.two_class.ridge_spectrum import RidgePath, RidgeSpec, spectrum_of_kernel
 from skmargin.solvers.two_class.row_sources import Features
@@ -116,10 +118,8 @@ def test_strengths_that_are_too_small_are_left_to_others():
 @pytest.mark.parametrize("smallest", [1e-12, 1e-3])  # A itself, and its smaller square
 @pytest.mark.parametrize("bias", ["penalised", "free", "none"])
 @pytest.mark.parametrize("thick", [3, 128])  # rows or columns of a piece
-def test_features_equal_least_squares_on_stacked_rows(thick, bias, smallest, shape, container, monkeypatch):
-    monkeypatch.setattr(weighted_rows, "THICK", thick)
-    monkeypatch.setattr(weighted_rows, "PIECE", thick)
-    monkeypatch.setattr(weighted_rows, "FEW", thick)
+def test_features_equal_least_squares_on_stacked_rows(thick, bias, smallest, shape, container):
+    pieces = replace(DEFAULT.two_class, piece_rows=thick, piece_numbers=thick, whole_numbers=thick)
     n, N = shape
     Phi = np.random.default_rng(n).normal(size=shape)
     weight, y = WEIGHT[:n], Y[:n]
@@ -128,7 +128,7 @@ def test_features_equal_least_squares_on_stacked_rows(thick, bias, smallest, sha
     mixed = RNG.permutation(2 * n)
     twice = np.vstack([Phi, np.full_like(Phi, 7.0)])[mixed]  # among other rows
     rows = np.argsort(mixed)[:n]
-    found = solutions_features(Features(container(twice)), rows, weight, y, machine, strengths)
+    found = solutions_features(Features(container(twice), pieces), rows, weight, y, machine, strengths)
     assert found.solved.all()
     p = np.sqrt(weight / weight.sum())
     Z = np.column_stack([p[:, None] * Phi] + ([p] if bias != "none" else []))

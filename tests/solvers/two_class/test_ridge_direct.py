@@ -1,11 +1,13 @@
 """Direct and iterative solutions against the spectrum, which has its own test against written-out least squares."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from skmargin.solvers.two_class import weighted_rows
+from skmargin.solvers.tuning import DEFAULT
 from skmargin.solvers.two_class.ridge_direct import (
     iterate_features,
     iterate_kernel,
@@ -61,13 +63,11 @@ def test_kernel_with_negative_eigenvalues(bias):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 @pytest.mark.parametrize("d", [5, 80])
 @pytest.mark.parametrize("thick", [3, 128])
-def test_features(machine, container, d, thick, monkeypatch):
-    monkeypatch.setattr(weighted_rows, "THICK", thick)
-    monkeypatch.setattr(weighted_rows, "PIECE", thick)
-    monkeypatch.setattr(weighted_rows, "FEW", thick)
+def test_features(machine, container, d, thick):
+    pieces = replace(DEFAULT.two_class, piece_rows=thick, piece_numbers=thick, whole_numbers=thick)
     Phi = rng.standard_normal((N, d))
     wanted = RidgePath(spectrum_of_features(Phi, S, machine, 1e-2), Y, machine).solution(1e-2)
-    agree(solve_features_ridge(Features(container(Phi)), np.arange(N), S, Y, machine, 1e-2), wanted, 1e-9)
+    agree(solve_features_ridge(Features(container(Phi), pieces), np.arange(N), S, Y, machine, 1e-2), wanted, 1e-9)
     for iterated in iterate_features(container(Phi), S, Y, machine, np.array([1.0, 1e-2]), 1e-14, 5000):
         assert iterated.reached == 0
     agree(iterated.solution, wanted, 1e-7)

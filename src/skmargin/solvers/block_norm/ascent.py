@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -31,28 +31,16 @@ from scipy import linalg, sparse
 from ..._core import _ext
 from ..._runtime.progress import print_line
 from ..._runtime.threads import blas_threads
+from ...rows.arrays import Rows, core_arrays, moments, suitable_storage, total_variance
 from ...rows.row_cache import RowCache
-from ..dual.kernel_state import coefficients
-from ..dual.linear import (
-    GAP_FLOOR,
-    TINY_PROBLEM,
-    DualState,
-    core_arrays,
-    face_steps_pay,
-    float32_suffices,
-    moments,
-    precision_stages,
-    relative_gap,
-    solve_linear,
-    splits_off_mean,
-    suitable_storage,
-    total_variance,
-)
-from .interior_point import half_square, solve_interior
+from ..dual.linear import solve_linear
+from ..dual.plan import face_steps_pay, float32_suffices, precision_stages, splits_off_mean
+from ..dual.state import GAP_FLOOR, DualLists, DualState, coefficients, relative_gap
+from ..tuning import DEFAULT, BlockNormTuning, Tuning
+from .interior_point import InteriorPoint, half_square, solve_interior
 
-Stage = tuple[tuple[Any, ...], float, bool]  # arrays of the rows, gap to reach, whether it may give up
-POLISHED, POLISHING = 1e-12, 50  # gap that interior-point steps reach with hardly a doubt, in so many of them
-INTERIOR_PARAMETERS, INTERIOR_SIZE = 1900, 10_000_000  # largest min(n, d) k, and n d k, for interior-point steps
+Matrix = np.ndarray | RowCache
+Result = dict[str, Any]  # of the core
 
 
 @dataclass(frozen=True)
@@ -60,8 +48,43 @@ class LpKernelState(DualState):
     """As `DualState`, but ``W`` (n, k) holds the coefficients of the rows: f = sum_i K(x, x_i) W_i + b."""
 
 
+class Stage(NamedTuple):
+    """Block ascent on the rows in one number type: the relative gap to reach, and whether it may give up."""
+
+    arrays: tuple[Any, ...]
+    goal: float
+    may_stall: bool
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Gears of one solve: block ascent in stages, then interior-point steps where `dense_rows` are within reach."""
+
+    stages: list[Stage]
+    solve: Callable[..., Result]  # block ascent of the core for these arrays
+    mean: np.ndarray | None  # taken off the features
+    face_steps: bool
+    dense_rows: Callable[[], np.ndarray] | None  # for interior-point steps; None: too many parameters
+    rank: int  # of the rows, at most
+    tuning: BlockNormTuning
+
+    def ascent_passes(self, n_classes: int, max_iter: int) -> int:
+        """Passes before interior-point steps.
+
+        One of these costs about (d k)^2 n, a pass at most 4 d k n: with some twenty steps both then cost the same.
+        """
+        if self.dense_rows is None:
+            return max_iter
+        t = self.tuning
+        return min(max_iter, int(t.ascent_passes + t.ascent_passes_parameter * self.rank * n_classes))
+
+    def needed(self, tol: float) -> float:
+        """The gap to reach: where a solve to rounding costs next to nothing, less than the user asked for."""
+        return tol if self.stages[-1].goal == tol else min(tol, self.tuning.polish_gap)
+
+
 def solve_lp(
-    X: Any,
+    X: Rows,
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
@@ -74,42 +97,47 @@ def solve_lp(
     state: DualState | None = None,
     n_jobs: int | None = 1,
     verbose: int = 0,
+    tuning: Tuning = DEFAULT,
 ) -> DualState:
     """Solve for rows ``X`` to a relative duality gap of ``tol``; see the head of this file."""
     if p == 2:
         return solve_linear(
             X, y, cap, n_classes, "max", fit_intercept=fit_intercept,
-            tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs, verbose=verbose,
+            tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs, verbose=verbose, tuning=tuning,
         )  # fmt: skip
-    X = suitable_storage(X)
+    X = suitable_storage(X, tuning.storage)
     centre, square = moments(X)
     mean_cap = float(cap.mean())
-    apart = fit_intercept or splits_off_mean(
-        mean_cap * total_variance(centre, square), mean_cap * float(centre @ centre)
-    )
-    mean = centre if apart else None
-    solve = _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense
-    if X.shape[0] * X.shape[1] * n_classes <= TINY_PROBLEM:
+    strength, mean_strength = mean_cap * total_variance(centre, square), mean_cap * float(centre @ centre)
+    centred = fit_intercept or splits_off_mean(strength, mean_strength, tuning=tuning.linear)
+    if X.shape[0] * X.shape[1] * n_classes <= tuning.linear.tiny_work:
         stages = _tiny(core_arrays(X, np.float64), tol)
     else:
-        kinds = precision_stages(X, tol, float32_suffices(centre, square))
-        stages = [(core_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in kinds]
-    rows = (lambda: X.toarray() if sparse.issparse(X) else X) if few_parameters(X.shape, n_classes) else None
-    face = face_steps_pay(X, n_classes)
-    return _solve(
-        solve, stages, y, cap, n_classes, p, mean, fit_intercept, face, rows, min(X.shape), tol, max_iter, seed, state,
-        verbose,
-    )[0]  # fmt: skip
+        kinds = precision_stages(X, tol, float32_suffices(centre, square), tuning.linear)
+        stages = [Stage(core_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in kinds]
+    plan = _Plan(
+        stages,
+        _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense,
+        centre if centred else None,
+        face_steps_pay(X, n_classes, tuning.linear),
+        (lambda: X.toarray() if sparse.issparse(X) else X)
+        if few_parameters(X.shape, n_classes, tuning.block_norm)
+        else None,
+        min(X.shape),
+        tuning.block_norm,
+    )
+    problem = _Problem(y, cap, n_classes, p, fit_intercept, tol, max_iter, seed, verbose)
+    return _solve(problem, plan, state).state()
 
 
 def solve_lp_kernel(
-    matrix: Callable[[np.ndarray | None], np.ndarray | RowCache],
+    matrix: Callable[[np.ndarray | None], Matrix],
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
     p: float,
     *,
-    coarse: Callable[[], np.ndarray | RowCache] | None = None,
+    coarse: Callable[[], Matrix] | None = None,
     factored: Callable[[], np.ndarray | None] | None = None,
     fit_intercept: bool = True,
     tol: float = 1e-3,
@@ -117,6 +145,7 @@ def solve_lp_kernel(
     seed: int = 0,
     state: LpKernelState | None = None,
     verbose: int = 0,
+    tuning: Tuning = DEFAULT,
 ) -> LpKernelState:
     """Solve for a kernel matrix to a relative duality gap of ``tol``; see the head of this file.
 
@@ -125,35 +154,28 @@ def solve_lp_kernel(
     R with K = R R' (kernel_factor.py), or None.
     """
     n, k = len(y), n_classes
-    mean = np.zeros(n) if fit_intercept else None
+    tiny = n * n * k <= tuning.linear.tiny_work
 
-    def run(
-        K: np.ndarray | RowCache, state: LpKernelState | None, passes: int, R: np.ndarray | None = None
-    ) -> LpKernelState:
+    def run(K: Matrix, state: LpKernelState | None, passes: int, R: np.ndarray | None = None) -> LpKernelState:
         single = (K.diagonal if isinstance(K, RowCache) else K).dtype == np.float32
         goal = 0.9 * tol if single else tol
-        solve, arrays = (_ext.lp_rows, (K, K.diagonal)) if isinstance(K, RowCache) else (_ext.lp_gram, (K,))
-        stages = _tiny(arrays, tol) if n * n * k <= TINY_PROBLEM else [(arrays, goal, single)]
-        d = n if R is None else R.shape[1]
-        rows = (lambda: R) if R is not None and few_parameters(R.shape, k) else None
-        found, interior = _solve(
-            solve, stages, y, cap, k, p, mean, fit_intercept, True, rows, d, goal, passes, seed, state, verbose
-        )
-        return _as_kernel_state(found, interior, y, R, p)
+        problem = _Problem(y, cap, k, p, fit_intercept, goal, passes, seed, verbose)
+        end = _solve(problem, _kernel_plan(K, problem, tiny, tol, R, tuning), state)
+        return _as_kernel_state(end.state(), end.interior, y, R, p)
 
     # The rank of the matrix says whether interior-point steps are within reach.  A factor costs n^3/3, a pass at most
     # 4 n^2 k: it may be tried after this many passes.
     most = max_iter if factored is None else min(max_iter, 100 + n // k)
     factor: np.ndarray | None = None
     support: np.ndarray | None = None
-    left, needed = max_iter, tol if n * n * k > TINY_PROBLEM else min(tol, POLISHED)
+    left, needed = max_iter, min(tol, tuning.block_norm.polish_gap) if tiny else tol
     if coarse is not None:
         K = coarse()
         state = run(K, state, most)
         left -= state.n_iter
         if factored is not None and state.gap > 0.9 * tol and left > 0:
             factor = factored()
-            if factor is None or not few_parameters(factor.shape, k):
+            if factor is None or not few_parameters(factor.shape, k, tuning.block_norm):
                 factored, state = None, run(K, state, left)
                 left -= state.n_iter
         most = left if factored is None else most - (max_iter - left)
@@ -169,6 +191,156 @@ def solve_lp_kernel(
     return replace(min(first, second, key=lambda s: s.gap), n_iter=max_iter - left + second.n_iter)
 
 
+def few_parameters(shape: tuple[int, int], k: int, tuning: BlockNormTuning = DEFAULT.block_norm) -> bool:
+    """Whether interior-point steps are within reach."""
+    n, d = shape
+    return min(n, d) * k <= tuning.interior_parameters and n * d * k <= tuning.interior_size
+
+
+def _tiny(arrays: tuple[Any, ...], tol: float) -> list[Stage]:
+    """What the user asked for, and then rounding, which costs next to nothing here."""
+    return [Stage(arrays, tol, False), Stage(arrays, min(tol, GAP_FLOOR), True)]
+
+
+def _kernel_plan(K: Matrix, problem: _Problem, tiny: bool, tol: float, R: np.ndarray | None, tuning: Tuning) -> _Plan:
+    n, k = len(problem.y), problem.n_classes
+    arrays: tuple[Any, ...] = (K, K.diagonal) if isinstance(K, RowCache) else (K,)
+    single = problem.tol != tol
+    stages = _tiny(arrays, tol) if tiny else [Stage(arrays, problem.tol, single)]
+    reachable = R is not None and few_parameters(R.shape, k, tuning.block_norm)
+    return _Plan(
+        stages,
+        _ext.lp_rows if isinstance(K, RowCache) else _ext.lp_gram,
+        np.zeros(n) if problem.fit_intercept else None,
+        True,
+        (lambda: np.asarray(R)) if reachable else None,
+        n if R is None else R.shape[1],
+        tuning.block_norm,
+    )
+
+
+@dataclass(frozen=True)
+class _Problem:
+    y: np.ndarray
+    cap: np.ndarray
+    n_classes: int
+    p: float
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    seed: int
+    verbose: int
+
+
+def _solve(problem: _Problem, plan: _Plan, state: DualState | None) -> _Solve:
+    """Block ascent, then interior-point steps where it has not reached the gap that is needed."""
+    run = _Solve(problem, plan, state)
+    run.ascend()
+    if plan.dense_rows is not None and not run.reached(plan.needed(problem.tol)):
+        run.take_interior_steps(plan.dense_rows)
+    return run
+
+
+class _Solve:
+    """The best point of all gears so far, and the best lower bound, which holds for all of them.
+
+    ``rough``: only float32 has run so far, towards another tolerance: it certifies nothing.
+    ``interior``: the class vectors are those of an interior point, not the link of the duals.
+    """
+
+    def __init__(self, problem: _Problem, plan: _Plan, state: DualState | None) -> None:
+        self.problem, self.plan = problem, plan
+        self.duals, self.multipliers = DualLists.zero(len(problem.y)), np.zeros(problem.n_classes)
+        if state is not None:
+            state = state.rescaled(problem.cap)
+            self.duals, self.multipliers = state.duals, state.multipliers
+        self.best: Result | None = None
+        self.bound, self.passes, self.rough, self.interior = -np.inf, 0, False, False
+
+    def ascend(self) -> None:
+        """Block ascent, stage by stage."""
+        problem, plan = self.problem, self.plan
+        most = plan.ascent_passes(problem.n_classes, problem.max_iter)
+        for stage in plan.stages:
+            out = plan.solve(
+                *stage.arrays, problem.y, problem.cap, problem.n_classes, problem.p / (problem.p - 1), plan.mean,
+                problem.fit_intercept, self.multipliers, *self.duals,
+                stage.goal, most - self.passes, stage.may_stall, plan.face_steps, problem.seed + self.passes,
+            )  # fmt: skip
+            self.duals, self.multipliers = DualLists(*out["duals"]), out["multipliers"]
+            self.passes += out["passes"]
+            gap = relative_gap(out["primal"], out["gap"])
+            self._print(f"{self.passes} passes", out["primal"], gap)
+            if self.rough:
+                self.best, self.bound = None, -np.inf
+            self.rough = stage.goal > problem.tol
+            self.bound = max(self.bound, out["primal"] - out["gap"])
+            if self.best is None or out["primal"] <= self.best["primal"]:
+                self.best = out
+            # Only float32 stages have a goal below tol that is not rounding: where they reach it, that is enough.
+            if self.passes >= most or (problem.tol > stage.goal > GAP_FLOOR and gap <= stage.goal):
+                break
+
+    def _is_within(self, tol: float) -> bool:
+        assert self.best is not None
+        return bool(self.best["primal"] - self.bound <= tol * self.best["primal"]) and not self.rough
+
+    def reached(self, tol: float) -> bool:
+        """Whether the gap is reached, or the iterations used up."""
+        return self._is_within(tol) or self.passes >= self.problem.max_iter
+
+    def take_interior_steps(self, dense_rows: Callable[[], np.ndarray]) -> None:
+        """Interior-point steps from the beginning; block ascent of no pass certifies where they end."""
+        problem, plan = self.problem, self.plan
+        needed, left = plan.needed(problem.tol), problem.max_iter - self.passes
+        if self._is_within(problem.tol):  # the rest is beyond what the user asked for
+            left = min(left, plan.tuning.polish_steps)
+        with blas_threads(1), np.errstate(over="ignore", invalid="ignore"):  # its certificate is what counts
+            rows = np.asarray(dense_rows(), dtype=np.float64)
+            point = solve_interior(
+                rows, problem.y, problem.cap, problem.n_classes, problem.p, fit_intercept=problem.fit_intercept,
+                tol=0.1 * needed, max_iter=left, tuning=plan.tuning,
+            )  # fmt: skip
+        self.passes += point.n_iter
+        out = self._certificate(point)
+        self._print(f"{point.n_iter} interior-point steps", out["primal"], relative_gap(out["primal"], out["gap"]))
+        self.bound = max(-np.inf if self.rough else self.bound, out["primal"] - out["gap"])
+        if point.objective < out["primal"]:
+            out |= {"W": point.W, "b": point.b, "primal": point.objective}
+            self.interior = True
+        assert self.best is not None
+        if self.rough or out["primal"] <= self.best["primal"]:
+            self.best = out
+        else:
+            self.interior = False
+
+    def _certificate(self, point: InteriorPoint) -> Result:
+        problem, plan = self.problem, self.plan
+        b = point.b
+        if problem.fit_intercept and plan.solve in (_ext.lp_dense, _ext.lp_csr):
+            b = b + point.W @ plan.mean
+        return plan.solve(
+            *plan.stages[-1].arrays, problem.y, problem.cap, problem.n_classes, problem.p / (problem.p - 1),
+            plan.mean if problem.fit_intercept else None, problem.fit_intercept, b,
+            *_dual_lists(point.alpha, problem.cap), problem.tol, 0, False, False, problem.seed,
+        )  # fmt: skip
+
+    def _print(self, what: str, objective: float, gap: float) -> None:
+        if self.problem.verbose:
+            print_line(f"p={self.problem.p:g}: {what}, objective {objective:.6g}, relative gap {gap:.1e}")
+
+    def state(self) -> DualState:
+        """The best point with its certificate."""
+        best = self.best
+        assert best is not None
+        gap = max(best["primal"] - self.bound, 0.0) / max(best["primal"], np.finfo(float).tiny)
+        b = best["b"] - best["b"].mean()  # a constant added to all intercepts changes nothing: the one with sum zero
+        return DualState(
+            best["W"], b, DualLists(*best["duals"]), best["multipliers"], self.problem.cap, best["primal"], gap,
+            self.passes,
+        )  # fmt: skip
+
+
 def _as_kernel_state(found: DualState, interior: bool, y: np.ndarray, R: np.ndarray | None, p: float) -> LpKernelState:
     """With coefficients of the rows: the duals times the weights of the classes, or those of an interior point.
 
@@ -176,7 +348,7 @@ def _as_kernel_state(found: DualState, interior: bool, y: np.ndarray, R: np.ndar
     short w_l vanish beside rounding.  The class vectors of an interior point have coefficients of their own.
     """
     if not interior:
-        alpha = sparse.csr_array((found.alpha, found.rivals, found.start), shape=(len(y), len(found.b))).toarray()
+        alpha = found.duals.table(len(found.b))
         return LpKernelState(**vars(found) | {"W": coefficients(alpha, y) * found.W[:, 0]})
     assert R is not None
     coef = linalg.lstsq(R.T, found.W.T)[0]
@@ -191,115 +363,6 @@ def _as_kernel_state(found: DualState, interior: bool, y: np.ndarray, R: np.ndar
     return LpKernelState(**vars(found) | {"W": coef, "objective": objective, "gap": gap})
 
 
-def _tiny(arrays: tuple[Any, ...], tol: float) -> list[Stage]:
-    """What the user asked for, and then rounding, which costs next to nothing here."""
-    return [(arrays, tol, False), (arrays, min(tol, GAP_FLOOR), True)]
-
-
-def _needed(stages: list[Stage], tol: float) -> float:
-    """Where a solve to rounding costs next to nothing, what the user asked for is not all."""
-    return tol if stages[-1][1] == tol else min(tol, POLISHED)
-
-
-def few_parameters(shape: tuple[int, int], k: int) -> bool:
-    """Whether interior-point steps are within reach."""
-    n, d = shape
-    return min(n, d) * k <= INTERIOR_PARAMETERS and n * d * k <= INTERIOR_SIZE
-
-
-def _solve(
-    solve: Any,
-    stages: list[Stage],
-    y: np.ndarray,
-    cap: np.ndarray,
-    k: int,
-    p: float,
-    mean: np.ndarray | None,
-    intercept: bool,
-    face: bool,
-    rows: Callable[[], np.ndarray] | None,
-    d: int,
-    tol: float,
-    max_iter: int,
-    seed: int,
-    state: DualState | None,
-    verbose: int,
-) -> tuple[DualState, bool]:
-    """``rows`` gives dense rows for interior-point steps; None where these are out of reach.
-
-    Returned are the state and whether its class vectors are those of an interior point, not the link of its duals.
-    """
-    duals: tuple[np.ndarray, ...] = np.zeros(len(y) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
-    multipliers = np.zeros(k)
-    if state is not None:
-        state = state.rescaled(cap)
-        duals, multipliers = (state.start, state.rivals, state.alpha), state.multipliers
-    # A step of the interior-point gear costs about (d k)^2 n, a pass at most 4 d k n: with some twenty steps the two
-    # gears have cost the same after this many passes.
-    most = max_iter if rows is None else min(max_iter, 100 + 5 * d * k)
-    passes, best, bound = 0, None, -np.inf  # the bound of one stage holds for all of them
-    rough = False  # so far single precision, on its way to another tolerance: it certifies nothing
-    for arrays, goal, may_stall in stages:
-        out = solve(
-            *arrays, y, cap, k, p / (p - 1), mean, intercept, multipliers, *duals,
-            goal, most - passes, may_stall, face, seed + passes,
-        )  # fmt: skip
-        duals, multipliers = out["duals"], out["multipliers"]
-        passes += out["passes"]
-        if rough:
-            best, bound = None, -np.inf
-        rough = goal > tol
-        if verbose:
-            print_line(
-                f"p={p:g}: {passes} passes, objective {out['primal']:.6g}, "
-                f"relative gap {relative_gap(out['primal'], out['gap']):.1e}"
-            )
-        bound = max(bound, out["primal"] - out["gap"])
-        if best is None or out["primal"] <= best["primal"]:
-            best = out
-        # Only float32 stages have a goal below tol that is not rounding: where they reach it, that is enough.
-        if passes >= most or (tol > goal > GAP_FLOOR and relative_gap(out["primal"], out["gap"]) <= goal):
-            break
-    assert best is not None
-    needed, interior = _needed(stages, tol), False
-    reached = (best["primal"] - bound <= needed * best["primal"] and not rough) or passes >= max_iter
-    if rows is not None and not reached:
-        left = max_iter - passes
-        if best["primal"] - bound <= tol * best["primal"] and not rough:  # what is left is nobody's wish
-            left = min(left, POLISHING)
-        with blas_threads(1), np.errstate(over="ignore", invalid="ignore"):  # its certificate is what counts
-            R = np.asarray(rows(), dtype=np.float64)
-            point = solve_interior(R, y, cap, k, p, fit_intercept=intercept, tol=0.1 * needed, max_iter=left)
-        passes += point.n_iter
-        linear = solve in (_ext.lp_dense, _ext.lp_csr)
-        b = point.b + (point.W @ mean if linear and intercept else 0.0)
-        out = solve(  # the certificate
-            *stages[-1][0], y, cap, k, p / (p - 1), mean if intercept else None, intercept, b,
-            *_sparse_duals(point.alpha, cap), tol, 0, False, False, seed,
-        )  # fmt: skip
-        if verbose:
-            print_line(
-                f"p={p:g}: {point.n_iter} interior-point steps, objective {out['primal']:.6g}, "
-                f"relative gap {relative_gap(out['primal'], out['gap']):.1e}"
-            )
-        bound = max(-np.inf if rough else bound, out["primal"] - out["gap"])
-        if point.objective < out["primal"]:
-            out |= {"W": point.W, "b": point.b, "primal": point.objective}
-            interior = True
-        if rough or out["primal"] <= best["primal"]:
-            best = out
-        else:
-            interior = False
-    gap = max(best["primal"] - bound, 0.0) / max(best["primal"], np.finfo(float).tiny)
-    b = best["b"] - best["b"].mean()  # a constant added to all intercepts changes nothing: the one with sum zero
-    start, rivals, alpha = best["duals"]
-    found = DualState(best["W"], b, start, rivals, alpha, best["multipliers"], cap, best["primal"], gap, passes)
-    return found, interior
-
-
-def _sparse_duals(alpha: np.ndarray, cap: np.ndarray) -> tuple[np.ndarray, ...]:
-    """CSR arrays of positive dual numbers, within their bounds to the last digit."""
-    alpha = alpha * np.minimum(1, cap / np.maximum(alpha.sum(axis=1) * (1 + 1e-15), 1e-300))[:, None]
-    rows, rivals = np.nonzero(alpha)
-    start = np.r_[0, np.cumsum(np.bincount(rows, minlength=len(cap)))]
-    return start.astype(np.int64), rivals.astype(np.int32), alpha[rows, rivals]
+def _dual_lists(alpha: np.ndarray, cap: np.ndarray) -> DualLists:
+    """Lists of positive duals, within their bounds to the last digit."""
+    return DualLists.of_table(alpha * np.minimum(1, cap / np.maximum(alpha.sum(axis=1) * (1 + 1e-15), 1e-300))[:, None])

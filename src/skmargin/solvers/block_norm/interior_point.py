@@ -13,7 +13,7 @@ A step is Newton's for these equations with a_il s_il = mu, by the predictor and
 two forms of the first equation the one with the exponent above 2 is linearised: its derivative is bounded.  For large p
 it is nearly zero where a class vector is too short, and steps are too long; there the other form takes over.  Neither C
 nor p nor the shape of the data matters much: 10 to 35 steps, each of the price of a Cholesky factor of k d rows.
-Block ascent, which has no such price, crawls where d is small and C or p is large.
+Block ascent, whose passes are cheap, is slow where d is small and C or p is large.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..._runtime.progress import report, report_gap
+from ..tuning import DEFAULT, BlockNormTuning
 
-SHORT, SHORTEST = 0.1, 1e-8  # a step below these is worth another try, and no progress
-PATIENCE = 20  # steps in which the gap falls by less than a tenth: rounding is all there is
-BLOCK = 2e9  # products of one call of BLAS, about 0.1 s: Ctrl-C waits for it
-PANEL = 64  # columns of an orthogonal factor that are made at a time, for the same reason
+SHORTEST = 1e-8  # length of a step that is no progress
 VANISHED = 1e-30  # sum of a s, relative to the objective, at which only rounding is left to iterate on
 
 
@@ -107,42 +105,115 @@ class Root:
 
 def solve_interior(
     X: np.ndarray, y: np.ndarray, cap: np.ndarray, n_classes: int, p: float, *, fit_intercept: bool, tol: float,
-    max_iter: int,
+    max_iter: int, tuning: BlockNormTuning = DEFAULT.block_norm,
 ) -> InteriorPoint:  # fmt: skip
     """Solve to a relative gap of about ``tol`` for dense rows; see the head of this file."""
-    k, n, d = n_classes, *X.shape
-    q = p / (p - 1)
-    mean = X.mean(axis=0) if fit_intercept else np.zeros(d)
-    rows = X - mean  # the solution is the same, the numbers are better
-    axes = None
-    if d > n:  # the class vectors lie in the span of the rows
-        axes, rows = _axes(rows)
-        d = n
-    scale = float(np.sqrt(np.square(rows).sum(axis=1).mean())) or 1.0
-    Z = np.c_[rows, np.full(n, scale)] if fit_intercept else rows
-    rival = np.ones((n, k))
-    rival[np.arange(n), y] = 0
-    own = 1 - rival
+    problem = _Problem(X, y, cap, n_classes, p, fit_intercept, tuning)
+    W, a, s = problem.start()
+    found, n_iter = _Found(W, a), 0
+    while True:
+        V, F = problem.vectors(a), problem.Z @ W.T
+        objective = problem.objective(W, F)
+        gap = problem.gap(objective, a, V)
+        report_gap(gap / max(objective, 1e-300), tol)
+        found.add(W, a, objective, gap, n_iter)
+        vanished = a.size * float((a * s).mean()) <= VANISHED * objective
+        if gap <= tol * objective or n_iter >= min(max_iter, found.progress_at + tuning.patience) or vanished:
+            break
+        report()
+        n_iter += 1
+        length, dW, da, ds = problem.step(W, V, a, s, p < 2)
+        if p > 2 and length < tuning.retry_below:
+            other = problem.step(W, V, a, s, True)
+            length, dW, da, ds = max((length, dW, da, ds), other, key=lambda step: step[0])
+        if not length > SHORTEST:
+            break
+        W, a, s = W + length * dW, a + length * da, s + length * ds
+        a *= (cap / a.sum(axis=1))[:, None]
+    return problem.published(found, n_iter)
 
-    def vectors(a: np.ndarray) -> np.ndarray:
-        alpha = a * rival  # never cap - a: what is small must stay exact
-        c = alpha.sum(axis=1)[:, None] * own - alpha
-        return c.T @ Z
 
-    def mismatch(W: np.ndarray, V: np.ndarray, linked: bool) -> np.ndarray:
+class _Found:
+    """The point with the lowest objective, the multipliers with the smallest gap, and when the gap last fell."""
+
+    def __init__(self, W: np.ndarray, a: np.ndarray) -> None:
+        self.W, self.objective, self.a, self.gap = W, np.inf, a, np.inf
+        self.progress_at, self._mark = 0, np.inf
+
+    def add(self, W: np.ndarray, a: np.ndarray, objective: float, gap: float, n_iter: int) -> None:
+        if gap < 0.9 * self._mark:
+            self._mark, self.progress_at = gap, n_iter
+        if objective < self.objective:
+            self.W, self.objective = W, objective
+        if gap < self.gap:
+            self.a, self.gap = a, gap
+
+
+class _Problem:
+    """The problem in centred coordinates of the span of the rows, with a constant feature for the intercept."""
+
+    def __init__(
+        self, X: np.ndarray, y: np.ndarray, cap: np.ndarray, n_classes: int, p: float, fit_intercept: bool,
+        tuning: BlockNormTuning,
+    ) -> None:  # fmt: skip
+        n, d = X.shape
+        self.cap, self.k, self.p, self.q, self.fit_intercept = cap, n_classes, p, p / (p - 1), fit_intercept
+        self.tuning = tuning
+        self.mean = X.mean(axis=0) if fit_intercept else np.zeros(d)
+        rows = X - self.mean  # the solution is the same, the numbers are better
+        self.axes = None
+        if d > n:  # the class vectors lie in the span of the rows
+            self.axes, rows = _axes(rows, tuning.panel)
+        self.d = min(n, d)  # features, without the constant
+        self.scale = float(np.sqrt(np.square(rows).sum(axis=1).mean())) or 1.0
+        self.Z = np.c_[rows, np.full(n, self.scale)] if fit_intercept else rows
+        self.rival = np.ones((n, n_classes))
+        self.rival[np.arange(n), y] = 0
+        self.own = 1 - self.rival
+
+    def start(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All multipliers alike, and the class vectors of the best point on the ray through their V; W, a and s."""
+        d = self.d
+        a = np.repeat(self.cap[:, None] / self.k, self.k, axis=1)
+        V = self.vectors(a)
+        size = half_square(V[:, :d], self.q)
+        W = np.zeros((self.k, self.Z.shape[1]))
+        best = min(0.9, float((a * self.rival).sum()) / max(2 * size, 1e-300))
+        W[:, :d] = best * class_weights(V[:, :d], self.q)[:, None] * V[:, :d]
+        F = self.Z @ W.T
+        s = (F + self.rival).max(axis=1)[:, None] + max(0.1, 0.1 * float(np.abs(F).max())) - F - self.rival
+        return W, a, s
+
+    def vectors(self, a: np.ndarray) -> np.ndarray:
+        """V of multipliers."""
+        alpha = a * self.rival  # never cap - a: what is small must stay exact
+        c = alpha.sum(axis=1)[:, None] * self.own - alpha
+        return c.T @ self.Z
+
+    def objective(self, W: np.ndarray, F: np.ndarray) -> float:
+        """The primal objective of class vectors with the scores F."""
+        losses = (F + self.rival - (F * self.own).sum(axis=1)[:, None]).max(axis=1)
+        return half_square(W[:, : self.d], self.p) + float(self.cap @ losses)
+
+    def gap(self, objective: float, a: np.ndarray, V: np.ndarray) -> float:
+        """About the duality gap: a sum of c that is not zero is made up by duals, each at the cost of a margin."""
+        dual = float((a * self.rival).sum()) - half_square(V[:, : self.d], self.q)
+        return abs(objective - dual) + float(np.abs(V[:, self.d :]).sum()) / self.scale
+
+    def mismatch(self, W: np.ndarray, V: np.ndarray, linked: bool) -> np.ndarray:
         """Of W = grad G(V), where ``linked``, or V = grad F(W)."""
-        W, V = W[:, :d], V[:, :d]
+        W, V = W[:, : self.d], V[:, : self.d]
         if not linked:
-            return class_weights(W, p)[:, None] * W - V
-        return W - class_weights(V, q)[:, None] * V
+            return class_weights(W, self.p)[:, None] * W - V
+        return W - class_weights(V, self.q)[:, None] * V
 
     def step(
-        W: np.ndarray, V: np.ndarray, a: np.ndarray, s: np.ndarray, linked: bool
+        self, W: np.ndarray, V: np.ndarray, a: np.ndarray, s: np.ndarray, linked: bool
     ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
         """How far to go, and the directions of W, a and s."""
-        mu = float((a * s).mean())
-        error = mismatch(W, V, linked)
-        system = _System(Z, a, s, W[:, :d], V, p, error, vectors, linked)
+        d, mu = self.d, float((a * s).mean())
+        error = self.mismatch(W, V, linked)
+        system = _System(self.Z, a, s, W[:, :d], V, self.p, error, self.vectors, linked, self.tuning.product_work)
         if system.factor is None:
             return 0.0, W, a, s
         dW, da, ds = system.direction(-a * s, 1)  # predictor: straight to mu = 0
@@ -155,70 +226,35 @@ def solve_interior(
         allowed = 0.1 * sizes[linked] * min(1.0, a.size * mu / max(sizes[0] * sizes[1], 1e-300))
         before = float(np.linalg.norm(error))
         while length > SHORTEST:
-            after = float(np.linalg.norm(mismatch(W + length * dW, vectors(a + length * da), linked)))
+            after = float(np.linalg.norm(self.mismatch(W + length * dW, self.vectors(a + length * da), linked)))
             if after <= max((1 - 0.1 * length) * before, allowed):
                 break
             length *= 0.6
         return length, dW, da, ds
 
-    # Start: all multipliers alike, and the class vectors of the best point on the ray through their V.
-    a = np.repeat(cap[:, None] / k, k, axis=1)
-    V = vectors(a)
-    size = half_square(V[:, :d], q)
-    W = np.zeros((k, Z.shape[1]))
-    W[:, :d] = (
-        min(0.9, float((a * rival).sum()) / max(2 * size, 1e-300)) * class_weights(V[:, :d], q)[:, None] * V[:, :d]
-    )
-    F = Z @ W.T
-    s = (F + rival).max(axis=1)[:, None] + max(0.1, 0.1 * float(np.abs(F).max())) - F - rival
-    lowest, nearest, mark, n_iter, last = (np.inf, W), (np.inf, a), np.inf, 0, 0
-    while True:
-        V = vectors(a)
-        mu = float((a * s).mean())
-        objective = half_square(W[:, :d], p) + float(cap @ (F + rival - (F * own).sum(axis=1)[:, None]).max(axis=1))
-        dual = float((a * rival).sum()) - half_square(V[:, :d], q)
-        # What is missing to sum_i c_i = 0 would have to be made up by duals, at the price of part of a margin each.
-        gap = abs(objective - dual) + float(np.abs(V[:, d:]).sum()) / scale
-        report_gap(gap / max(objective, 1e-300), tol)
-        if gap < 0.9 * mark:
-            mark, last = gap, n_iter
-        if objective < lowest[0]:
-            lowest = objective, W
-        if gap < nearest[0]:
-            nearest = gap, a
-        if gap <= tol * objective or n_iter >= min(max_iter, last + PATIENCE) or a.size * mu <= VANISHED * objective:
-            break
-        report()
-        n_iter += 1
-        length, dW, da, ds = step(W, V, a, s, p < 2)
-        if p > 2 and length < SHORT:
-            length, dW, da, ds = max((length, dW, da, ds), step(W, V, a, s, True), key=lambda found: found[0])
-        if not length > SHORTEST:
-            break
-        W, a, s = W + length * dW, a + length * da, s + length * ds
-        a *= (cap / a.sum(axis=1))[:, None]
-        F = Z @ W.T
-    (objective, W), a = lowest, nearest[1]
-    found = W[:, :d] if axes is None else W[:, :d] @ axes.T
-    b = scale * W[:, d] - found @ mean if fit_intercept else np.zeros(k)
-    return InteriorPoint(found, b, a * rival, objective, n_iter)
+    def published(self, found: _Found, n_iter: int) -> InteriorPoint:
+        """The best point, in the coordinates of the features."""
+        W, d = found.W, self.d
+        features = W[:, :d] if self.axes is None else W[:, :d] @ self.axes.T
+        b = self.scale * W[:, d] - features @ self.mean if self.fit_intercept else np.zeros(self.k)
+        return InteriorPoint(features, b, found.a * self.rival, found.objective, n_iter)
 
 
-def _axes(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _axes(rows: np.ndarray, panel: int) -> tuple[np.ndarray, np.ndarray]:
     """Orthonormal axes (d, n) of the span of n rows, and the rows in these coordinates: QR, panel by panel."""
     n, d = rows.shape
     A, panels = np.array(rows.T, order="F"), []
-    for j in range(0, n, PANEL):
-        end = min(n, j + PANEL)
+    for j in range(0, n, panel):
+        end = min(n, j + panel)
         reflectors, tau, _, _ = lapack.dgeqrf(A[j:, j:end])
         panels.append((j, reflectors, tau))
         A[j:, j:end] = np.triu(reflectors)
         if end < n:
-            A[j:, end:] = lapack.dormqr("L", "T", reflectors, tau, A[j:, end:], PANEL * n)[0]
+            A[j:, end:] = lapack.dormqr("L", "T", reflectors, tau, A[j:, end:], panel * n)[0]
         report()
     axes = np.eye(d, n, order="F")
     for j, reflectors, tau in reversed(panels):
-        axes[j:, j:] = lapack.dormqr("L", "N", reflectors, tau, axes[j:, j:], PANEL * n)[0]
+        axes[j:, j:] = lapack.dormqr("L", "N", reflectors, tau, axes[j:, j:], panel * n)[0]
         report()
     return axes, A[:n].T
 
@@ -240,7 +276,7 @@ class _System:
 
     def __init__(
         self, Z: np.ndarray, a: np.ndarray, s: np.ndarray, W: np.ndarray, V: np.ndarray, p: float, error: np.ndarray,
-        vectors: Callable[[np.ndarray], np.ndarray], linked: bool,
+        vectors: Callable[[np.ndarray], np.ndarray], linked: bool, product_work: float,
     ) -> None:  # fmt: skip
         (n, k), d, width = a.shape, W.shape[1], Z.shape[1]
         self.Z, self.s, self.V, self.error, self.vectors = Z, s, V, error, vectors
@@ -257,7 +293,7 @@ class _System:
         own = np.zeros((k, width, width))
         # theta - theta^2/total without the difference, in which all digits can be lost
         inner = theta * (theta @ (1 - np.eye(k))) / total[:, None]
-        size = max(1, int(BLOCK / (k * width * max(k * width, 1000))))  # to make a number costs as much
+        size = max(1, int(product_work / (k * width * max(k * width, 1000))))  # to make a number costs as much
         for start in range(0, n, size):
             part = slice(start, start + size)
             outer = (theta[part, :, None] * Z[part, None, :]).reshape(-1, k * width) / np.sqrt(total[part])[:, None]

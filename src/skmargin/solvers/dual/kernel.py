@@ -36,18 +36,15 @@ Crammer & Singer (2001), Weston & Watkins (1998), Lapin, Hein & Schiele (2015) f
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..._runtime.progress import report_gap
 from ...rows.kernel_rows import KernelRows
-from .kernel_state import KernelState
-from .working_set import FLOAT32_GAP_SHARE, WorkingSetAscent
-
-ROUND_TARGET = 0.85  # a round stops at this share of the final target,
-ROUND_DROP, ODM_ROUND_DROP = 0.05, 0.03  # or at this share of the gap it began with; steps of ODM are cheap
-CROWDED_ROUND_DROP = 0.3  # the same where memory does not hold all samples that need work
+from ..tuning import DEFAULT, KernelTuning, Tuning
+from .state import KernelState
+from .working_set import FLOAT32_GAP_SHARE, LossSpec, WorkingSetAscent
 
 
 def solve_kernel_dual(
@@ -69,6 +66,7 @@ def solve_kernel_dual(
     majorizer_value: float = 0.0,
     stale_samples: np.ndarray | None = None,
     max_updates: float = np.inf,
+    tuning: Tuning = DEFAULT,
 ) -> KernelState:
     """Minimise the problem above to a certified relative duality gap of ``tol``.
 
@@ -105,58 +103,109 @@ def solve_kernel_dual(
         Samples of a start whose duals are far from optimal: they are the first working set.
     max_updates : float, default=inf
         About how many block steps may be taken.
+    tuning : Tuning
+        Constants that steer speed.
 
     Returns
     -------
     KernelState
     """
-    loss_spec = loss, top_k, mu, theta, np.zeros(0, np.int32) if rivals is None else rivals
-    work = WorkingSetAscent(rows, y, cap, n_classes, loss_spec, fit_intercept, tol, state)
+    loss_spec = LossSpec(loss, top_k, mu, theta, np.zeros(0, np.int32) if rivals is None else rivals)
+    work = WorkingSetAscent(rows, y, cap, n_classes, loss_spec, fit_intercept, tol, state, tuning.kernel)
+    rounds = _Rounds(
+        work, tol, majorizer_share, majorizer_value, max_iter, max_updates, random_state, tuning.kernel, max_iter,
+        tuning.kernel.round_target,
+    )  # fmt: skip
     working_set = work.first_set(np.random.default_rng(random_state))
-
-    def goal() -> float:
-        return max(tol * work.objective, majorizer_share * (majorizer_value - work.objective))
-
-    if work.gap <= goal():
-        # The scores of a start are the only ones: nothing checks their rounding, so they are computed in float64.
-        if state is not None and state.double and rows.dtype == np.float32:
-            rows.promote()
-            work.restart()
-        if work.gap <= goal() and work.certify(goal, last=False):
-            return work.result()
-    target_fraction, left, drop = ROUND_TARGET, max_iter, ODM_ROUND_DROP if loss == "band" else ROUND_DROP
+    if rounds.start_is_solution(state):
+        return work.result()
     if stale_samples is not None and len(stale_samples):
-        first = stale_samples[: rows.limit]
-        work.ascend(first, max(target_fraction * goal(), drop**2 * work.sample_gaps[first].sum()), left, random_state)
-        working_set, left = work.select(), max(1, max_iter - work.n_iter)
-    float32_checked_at = 0  # pass after which the rounding of float32 was checked
-    for seed in range(1, max_iter + 1):
-        held = work.sample_gaps[working_set].sum()
-        target = max(target_fraction * goal(), drop * held)
-        if len(working_set) == rows.limit < rows.n and held > 0:
-            # Only a part of the samples that need work: its share of the goal, and less far, since the rest will react.
-            target = held * max(target_fraction * goal() / max(held, work.gap), CROWDED_ROUND_DROP)
-        usual = work.n_updates / work.n_iter if work.n_iter else len(working_set)  # block steps a pass
-        passes = min(left, max(1.0, (max_updates - work.n_updates) / max(1.0, usual)))
-        stuck = work.ascend(working_set, target, int(passes), random_state + seed)
-        left = max_iter - work.n_iter if work.n_updates < max_updates else 0
-        report_gap(work.gap / work.objective if work.objective > 0 else 0.0, tol)
-        if work.gap <= goal() or left <= 0:
-            dtype = rows.dtype
-            if float32_checked_at < work.n_iter and rows.dtype == np.float32:
-                if work.recompute_scores() > FLOAT32_GAP_SHARE * goal():
-                    rows.promote()
-                    work.restart()
-                float32_checked_at = work.n_iter
-            if (work.gap <= goal() or left <= 0) and work.certify(goal, last=left <= 0):
-                break
-            if rows.dtype == dtype:
-                target_fraction *= 0.3  # the duals were too far from feasible
-        elif stuck and rows.dtype == np.float32:
-            rows.promote()
-            work.restart()
+        working_set = rounds.repair(stale_samples)
+    for number in range(1, max_iter + 1):
+        stalled = rounds.run(working_set, number)
+        if rounds.is_over(stalled):
+            break
         working_set = work.select()
     return work.result()
+
+
+@dataclass
+class _Rounds:
+    """Rounds of block ascent on working sets, each with its target, until the gap is certified."""
+
+    work: WorkingSetAscent
+    tol: float
+    majorizer_share: float
+    majorizer_value: float
+    max_iter: int
+    max_updates: float
+    seed: int
+    tuning: KernelTuning
+    passes_left: int
+    target_fraction: float  # of the goal at which a round stops
+    float32_checked_at: int = 0  # pass after which the rounding of float32 was checked
+
+    def goal(self) -> float:
+        """The gap at which to stop."""
+        objective = self.work.objective
+        return max(self.tol * objective, self.majorizer_share * (self.majorizer_value - objective))
+
+    @property
+    def drop(self) -> float:
+        """Share of the gap of a working set at which a round stops."""
+        return self.tuning.round_drop_odm if self.work.loss.name == "band" else self.tuning.round_drop
+
+    def start_is_solution(self, state: KernelState | None) -> bool:
+        """Whether the start is certified already."""
+        work = self.work
+        if work.gap > self.goal():
+            return False
+        if state is not None and state.double and work.rows.dtype == np.float32:
+            # The scores of a start are the only ones: nothing checks their rounding, so they are computed in float64.
+            work.promote()
+        return work.gap <= self.goal() and work.certify(self.goal, last=False)
+
+    def repair(self, stale_samples: np.ndarray) -> np.ndarray:
+        """A round on samples whose duals are far from optimal; the next working set."""
+        work, first = self.work, stale_samples[: self.work.rows.limit]
+        target = max(self.target_fraction * self.goal(), self.drop**2 * work.sample_gaps[first].sum())
+        work.ascend(first, target, self.passes_left, self.seed)
+        self.passes_left = max(1, self.max_iter - work.n_iter)
+        return work.select()
+
+    def run(self, working_set: np.ndarray, number: int) -> bool:
+        """One round; whether it stalled above its target."""
+        work = self.work
+        gap_of_set = work.sample_gaps[working_set].sum()
+        target = max(self.target_fraction * self.goal(), self.drop * gap_of_set)
+        if len(working_set) == work.rows.limit < work.rows.n and gap_of_set > 0:
+            # Only a part of the samples that need work: its share of the goal, and less far, since the rest will react.
+            share = self.target_fraction * self.goal() / max(gap_of_set, work.gap)
+            target = gap_of_set * max(share, self.tuning.round_drop_crowded)
+        updates = work.n_updates / work.n_iter if work.n_iter else len(working_set)  # block steps a pass
+        passes = min(self.passes_left, max(1.0, (self.max_updates - work.n_updates) / max(1.0, updates)))
+        stalled = work.ascend(working_set, target, int(passes), self.seed + number)
+        self.passes_left = self.max_iter - work.n_iter if work.n_updates < self.max_updates else 0
+        report_gap(work.gap / work.objective if work.objective > 0 else 0.0, self.tol)
+        return stalled
+
+    def is_over(self, stalled: bool) -> bool:
+        """Whether the gap is certified, or a limit reached; float32 gives way to float64 where its rounding shows."""
+        work, last = self.work, self.passes_left <= 0
+        single = work.rows.dtype == np.float32
+        if work.gap > self.goal() and not last:
+            if stalled and single:
+                work.promote()
+            return False
+        if self.float32_checked_at < work.n_iter and single:
+            if work.recompute_scores() > FLOAT32_GAP_SHARE * self.goal():
+                work.promote()
+            self.float32_checked_at = work.n_iter
+        if (work.gap <= self.goal() or last) and work.certify(self.goal, last=last):
+            return True
+        if single == (work.rows.dtype == np.float32):
+            self.target_fraction *= 0.3  # the duals were too far from feasible
+        return False
 
 
 def certified(
@@ -170,13 +219,14 @@ def certified(
     fit_intercept: bool,
     tol: float,
     bound: float,
+    tuning: Tuning = DEFAULT,
 ) -> KernelState:
     """Objective and gap, from the kernel matrix itself, of duals that another solver found.
 
     ``scores`` (k, n) are those of that solver, without b, and ``bound`` is its lower bound of the objective.
     """
-    loss_spec = loss, top_k, 0.0, 0.0, np.zeros(0, np.int32)
-    work = WorkingSetAscent(rows, y, cap, len(state.b), loss_spec, fit_intercept, tol, state)
+    loss_spec = LossSpec(loss, top_k)
+    work = WorkingSetAscent(rows, y, cap, len(state.b), loss_spec, fit_intercept, tol, state, tuning.kernel)
     if fit_intercept:  # far from zero, a sum of c that is not quite zero shifts all scores
         work.b += (scores - work.F).mean(axis=1)
         work.balance()

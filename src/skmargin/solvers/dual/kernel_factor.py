@@ -12,27 +12,15 @@ kernel matrix (`certified`), not from its factor.
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from ...rows.kernel_rows import KernelRows
 from ..primal.factor import pivoted
+from ..tuning import DEFAULT, Tuning
 from .kernel import certified
-from .kernel_state import KernelState, coefficients
-from .linear import DualState, solve_linear
+from .linear import solve_linear
+from .state import DualLists, DualState, KernelState, coefficients
 
-FACTOR_ROWS, FACTOR_BYTES = 2000, 64  # largest matrix that is factored; memory for each of its numbers
-FACTOR_STEP_COST = 100.0, 3e-4  # block steps of the same cost, for each of n and n^3 (measured)
 FACTOR_RTOL = 1e-11  # largest error of a factor, for rows of length one
-
-
-def can_factor(rows: KernelRows) -> bool:
-    """Whether time and ``cache_size`` allow a factor."""
-    return rows.n <= min(FACTOR_ROWS, np.sqrt(rows.cache_size * 2**20 / FACTOR_BYTES))
-
-
-def factor_cost(n: int) -> float:
-    """Block steps that cost as much as `solve_factor`: what the first gear may spend, as in `newton_step_flops`."""
-    return FACTOR_STEP_COST[0] * n + FACTOR_STEP_COST[1] * n**3
 
 
 def factor(rows: KernelRows) -> np.ndarray | None:
@@ -50,7 +38,7 @@ def factor(rows: KernelRows) -> np.ndarray | None:
     return R if np.abs(K, out=K).max() <= FACTOR_RTOL else None
 
 
-def solve_factor(
+def solve_kernel_factor(
     rows: KernelRows,
     y: np.ndarray,
     cap: np.ndarray,
@@ -63,29 +51,27 @@ def solve_factor(
     max_iter: int,
     seed: int,
     start: KernelState,
+    tuning: Tuning = DEFAULT,
 ) -> KernelState:
     """Go on from ``start``; arguments as for `solve_kernel_dual`.  The better of the result and the start."""
     R = factor(rows)
     if R is None:
         return start
     W = coefficients(start.alpha, y).T @ R
-    duals = sparse.csr_array(start.alpha)
     multipliers = start.b + W @ R.mean(axis=0) if fit_intercept else np.zeros(n_classes)
-    state = DualState(
-        W, start.b, duals.indptr.astype(np.int64), duals.indices.astype(np.int32), duals.data, multipliers, cap,
-        start.objective, start.gap, 0,
-    )  # fmt: skip
+    duals = DualLists.of_table(start.alpha)
+    state = DualState(W, start.b, duals, multipliers, cap, start.objective, start.gap, 0)
     best, n_iter = start, start.n_iter
     for target_fraction in (1.0, 1e-2, 1e-4, 1e-6):
         state = solve_linear(
             R, y, cap, n_classes, loss, top_k, fit_intercept=fit_intercept, tol=target_fraction * tol,
-            max_iter=max(1, max_iter - n_iter), seed=seed, state=state,
+            max_iter=max(1, max_iter - n_iter), seed=seed, state=state, tuning=tuning,
         )  # fmt: skip
         n_iter += state.n_iter
-        duals = sparse.csr_array((state.alpha, state.rivals, state.start), shape=(rows.n, n_classes)).toarray()
+        found = KernelState(state.duals.table(n_classes), state.b, n_iter=n_iter)
         found = certified(
-            rows, y, cap, loss, top_k, KernelState(duals, state.b, n_iter=n_iter), state.W @ R.T, fit_intercept, tol,
-            state.objective * (1 - state.gap),
+            rows, y, cap, loss, top_k, found, state.W @ R.T, fit_intercept, tol, state.objective * (1 - state.gap),
+            tuning,
         )  # fmt: skip
         best = min(best, found, key=lambda s: s.gap)
         if best.gap <= tol or n_iter >= max_iter:

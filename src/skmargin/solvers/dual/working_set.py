@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._core import _ext
 from ...rows.kernel_rows import KernelRows
-from .kernel_state import KernelState, coefficients
-from .linear import relative_gap
+from ..tuning import KernelTuning
+from .state import KernelState, coefficients, relative_gap
 
-FIRST_SET_SHARE, SET_GROWTH = 1 / 32, 0.5  # share of the samples; rows added in a round over rows kept
-MIN_SET = 200  # smallest first set and smallest growth
-NEW_ROW_GAP = 0.9  # in mean gaps: a sample with a smaller gap gets no row yet
-GAP_LEFT_OUT = 0.02  # share of the gap that stays outside a working set
-STRETCH_TRIALS = np.array([0.5, 0.25, 0.125])  # shares of the final gap that longer class vectors may cost
-INCREMENTAL_STEPS = 32  # steps a sample and round up to which scores need no new sum of rows
+STRETCHES = np.array([1, 0.5, 0.25])  # lengths tried for the class vectors, in units of `KernelTuning.stretch`
 CACHE_LINE_BYTES = 64
-PROXIMAL_SHARE = 0.06  # proximal step of the intercepts, in mean curvatures
 ROUNDING_DEVIATIONS = 2  # standard deviations of the rounding error that is allowed for
 FLOAT32_GAP_SHARE = 0.05  # share of the final gap by which float32 may change the objective
 
@@ -31,6 +26,20 @@ def _aligned_zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
     return whole[start : start + size].reshape(shape)
 
 
+class LossSpec(NamedTuple):
+    """The loss as the core takes it: its name, and what belongs to "top" and to "band" (ODM)."""
+
+    name: str
+    top_k: int = 1
+    mu: float = 0.0
+    theta: float = 0.0
+    rivals: np.ndarray = np.zeros(0, np.int32)  # fixed rivals, one a sample; empty with mu = 0
+
+    def of(self, samples: np.ndarray) -> LossSpec:
+        """The loss of some samples."""
+        return self._replace(rivals=self.rivals[samples]) if len(self.rivals) else self
+
+
 class WorkingSetAscent:
     """Duals, scores and gaps of all samples, and rounds of block ascent on working sets."""
 
@@ -40,19 +49,20 @@ class WorkingSetAscent:
         y: np.ndarray,
         cap: np.ndarray,
         k: int,
-        loss: tuple[str, int, float, float, np.ndarray],
+        loss: LossSpec,
         fit_intercept: bool,
         tol: float,
         state: KernelState | None,
+        tuning: KernelTuning,
     ) -> None:
-        self.rows, self.y, self.cap, self.loss, self.tol = rows, y, cap, loss, tol
-        self.extra_lengths, self.savings = 0 * STRETCH_TRIALS, 0 * STRETCH_TRIALS
+        self.rows, self.y, self.cap, self.loss, self.tol, self.tuning = rows, y, cap, loss, tol, tuning
+        self.extra_lengths, self.savings = 0 * STRETCHES, 0 * STRETCHES
         n = rows.n
         square, total_cap = float(np.abs(rows.diagonal).mean()), float(cap.sum())
         self.proximal = 0.0
         if fit_intercept:
             # Where the rows cannot move a score by a margin, only the intercepts can: one sample must move them enough.
-            self.proximal = n / total_cap if square * total_cap < 1e-4 else PROXIMAL_SHARE * square
+            self.proximal = n / total_cap if square * total_cap < 1e-4 else tuning.proximal * square
         # A lower bound for rows of (nearly) zero length; a larger curvature still gives an ascent step.
         self.curvature = np.maximum(rows.diagonal, np.maximum(1e-12 * square, 1e-7 / cap))
         self.alpha = np.zeros((n, k)) if state is None else np.array(state.alpha, dtype=np.float64)
@@ -76,6 +86,11 @@ class WorkingSetAscent:
         if len(support):
             self.choose_stretches()
             self.evaluate()
+
+    def promote(self) -> None:
+        """Go on in float64."""
+        self.rows.promote()
+        self.restart()
 
     def _add(self, samples: np.ndarray, coef: np.ndarray) -> None:
         self.rows.add(self.F, samples, coef)
@@ -166,15 +181,17 @@ class WorkingSetAscent:
 
     def choose_stretches(self) -> None:
         """Lengths to try next, from the last objective; the loss of ODM has no kinks and needs none."""
-        tries = self.norm > 0 and self.loss[0] != "band"
-        self.extra_lengths = STRETCH_TRIALS * (min(1.0, self.tol * self.objective / self.norm) if tries else 0.0)
+        longest = 0.0
+        if self.norm > 0 and self.loss.name != "band":
+            longest = self.tuning.stretch * min(1.0, self.tol * self.objective / self.norm)
+        self.extra_lengths = longest * STRETCHES
 
     def first_set(self, rng: np.random.Generator) -> np.ndarray:
         """Random samples; from a warm start the set that its gaps select."""
         n = self.rows.n
         if self.alpha.any():
             return self.select()
-        size = min(n, self.rows.limit, max(MIN_SET, int(FIRST_SET_SHARE * n)))
+        size = min(n, self.rows.limit, max(self.tuning.min_set, int(self.tuning.first_set * n)))
         return np.sort(rng.choice(n, size, replace=False))
 
     def ascend(self, W: np.ndarray, target: float, max_passes: int, seed: int) -> bool:
@@ -205,11 +222,11 @@ class WorkingSetAscent:
             target,
             max_passes,
             seed,
-            self.loss_of(W),
+            self.loss.of(W),
         )
         self.n_iter += passes
         self.n_updates += updates
-        if whole and updates <= INCREMENTAL_STEPS * len(W) and rows.dtype == np.float32:
+        if whole and updates <= self.tuning.incremental_steps * len(W) and rows.dtype == np.float32:
             self.F, self.alpha[W] = F, alpha
         else:
             del F
@@ -222,26 +239,21 @@ class WorkingSetAscent:
         self.evaluate()
         return gap > target and passes < max_passes
 
-    def loss_of(self, W: np.ndarray) -> tuple[str, int, float, float, np.ndarray]:
-        """The loss of the samples ``W``."""
-        name, top_k, mu, theta, rivals = self.loss
-        return name, top_k, mu, theta, rivals[W] if len(rivals) else rivals
-
     def select(self) -> np.ndarray:
         """The next working set."""
-        if self.rows.n <= min(MIN_SET, self.rows.limit):
+        if self.rows.n <= min(self.tuning.min_set, self.rows.limit):
             return np.arange(self.rows.n)
         kept = self.rows.has()
         order = np.flatnonzero(self.sample_gaps)
         order = order[np.argsort(self.sample_gaps[order])]
         total = self.sample_gaps.sum()
-        order = order[np.cumsum(self.sample_gaps[order]) > GAP_LEFT_OUT * total]
+        order = order[np.cumsum(self.sample_gaps[order]) > self.tuning.gap_left_out * total]
         has = kept[order]
-        size = max(MIN_SET, int(SET_GROWTH * kept.sum()))
+        size = max(self.tuning.min_set, int(self.tuning.set_growth * kept.sum()))
         chosen = self.free.astype(bool)
         chosen[order[has]] = True
         new = order[~has]
-        chosen[new[self.sample_gaps[new] > NEW_ROW_GAP * total / self.rows.n][-size:]] = True
+        chosen[new[self.sample_gaps[new] > self.tuning.new_row_gap * total / self.rows.n][-size:]] = True
         W = np.flatnonzero(chosen)
         if len(W) > self.rows.limit:
             W = np.sort(W[np.argpartition(self.sample_gaps[W], -self.rows.limit)[-self.rows.limit :]])

@@ -13,28 +13,17 @@ class vectors sum to zero at the optimum.  The problem is then k + 1 times that 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from ..._runtime.shared_rows import converted
+from ...rows.arrays import Rows, with_constant
 from ..blocks.newton import BlockState
 from ..blocks.passes import BlockProblem
 from ..blocks.plan import solve_in_memory, suits
-from ..dual.linear import SAMPLE_TOL, DualState, solve_linear
-
-
-def with_constant(X: Any, value: float) -> Any:
-    """``X`` with one more column, of this value; sparse rows stay sparse."""
-
-    def make(rows: Any) -> Any:
-        column = np.full((rows.shape[0], 1), value, dtype=rows.dtype)
-        if sparse.issparse(rows):
-            return sparse.csr_array(sparse.hstack([rows, sparse.csr_array(column)], format="csr"))
-        return np.hstack([rows, column])
-
-    return converted(X, value, make)
+from ..dual.linear import solve_linear
+from ..dual.many_rows import SAMPLE_TOL, without_duals
+from ..dual.state import DualState
+from ..tuning import DEFAULT, Tuning
 
 
 def block_problem(k: int, C: float, fit_intercept: bool) -> BlockProblem:
@@ -43,34 +32,8 @@ def block_problem(k: int, C: float, fit_intercept: bool) -> BlockProblem:
     return BlockProblem(k, "sum", C / (k + 1), k - 1, intercept=intercept, constant=float(np.sqrt(k + 1)))
 
 
-def _many_rows(
-    X: Any, y: np.ndarray, cap: np.ndarray, k: int, fit_intercept: bool, tol: float, max_iter: int, seed: int,
-    state: DualState | None, n_jobs: int | None, verbose: int,
-) -> DualState | None:  # fmt: skip
-    """By smoothed Newton steps (solvers/blocks), which need no copy of the rows with a constant feature."""
-
-    def solve_sample(X: Any, y: np.ndarray, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found = solve_multi_margin(
-            X, y, (k + 1) * caps, k, fit_intercept=fit_intercept, tol=SAMPLE_TOL, seed=seed, n_jobs=n_jobs
-        )
-        return found.W, found.b
-
-    found = solve_in_memory(
-        X, y, cap / (k + 1), replace(block_problem(k, 1.0, fit_intercept), C=1.0), solve_sample, tol=tol,
-        max_iter=max_iter, seed=seed, start=None if state is None else (state.W, state.b), n_jobs=n_jobs,
-        verbose=verbose,
-    )  # fmt: skip
-    if not isinstance(found, BlockState):
-        return None
-    nothing = np.zeros(len(y) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
-    return DualState(
-        found.W, found.b, *nothing, np.zeros(k), cap / (k + 1), (k + 1) * found.objective, found.gap, found.n_iter,
-        found.width,
-    )  # fmt: skip
-
-
 def solve_multi_margin(
-    X: Any,
+    X: Rows,
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
@@ -82,16 +45,29 @@ def solve_multi_margin(
     state: DualState | None = None,
     n_jobs: int | None = 1,
     verbose: int = 0,
+    tuning: Tuning = DEFAULT,
 ) -> DualState:
     """Solve the problem above to a relative duality gap of ``tol``; arguments as for `solve_linear`.
 
     The state holds class vectors, intercepts and objective of Xu's problem, and the duals of the other one.
     """
     k = n_classes
-    if suits(X, k, True):
-        found = _many_rows(X, y, cap, k, fit_intercept, tol, max_iter, seed, state, n_jobs, verbose)
-        if found is not None:
-            return found
+    if suits(X, k, True):  # without a copy of the rows with a constant feature
+
+        def of_sample(X: Rows, y: np.ndarray, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            found = solve_multi_margin(
+                X, y, (k + 1) * caps, k, fit_intercept=fit_intercept, tol=SAMPLE_TOL, seed=seed, n_jobs=n_jobs,
+                tuning=tuning,
+            )  # fmt: skip
+            return found.W, found.b
+
+        blocks = replace(block_problem(k, 1.0, fit_intercept), C=1.0)
+        found = solve_in_memory(
+            X, y, cap / (k + 1), blocks, of_sample, tol=tol, max_iter=max_iter, seed=seed,
+            start=None if state is None else (state.W, state.b), n_jobs=n_jobs, verbose=verbose,
+        )  # fmt: skip
+        if isinstance(found, BlockState):
+            return without_duals(replace(found, objective=(k + 1) * found.objective), cap / (k + 1))
     if state is not None and state.width > 0:
         state = None
     constant = float(X.dtype.type(np.sqrt(k + 1)))  # as the rows hold it
@@ -99,6 +75,7 @@ def solve_multi_margin(
     state = solve_linear(
         rows, y, cap / (k + 1), k, "sum", k - 1,
         fit_intercept=False, tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs, verbose=verbose,
+        tuning=tuning,
     )  # fmt: skip
     W, b = state.W, state.b
     if fit_intercept:

@@ -25,14 +25,12 @@ from typing import Any
 import numpy as np
 
 from ..._runtime.progress import progress_range, report
-from ..dual.linear import DualState
+from ...rows.arrays import Rows
+from ..dual.state import DualLists, DualState
+from ..tuning import DEFAULT, MultiMarginTuning, Tuning
 from .exact import solve_multi_margin
 
 STAGES = (0.01, 0.1, 1.0)
-ROUNDS = 20  # of one stage, at most
-EXACT_ROWS = 2000  # up to here, and up to so many rows times squared classes, balanced labels are the optimum
-EXACT_WORK = 2 * 10**8
-SWEEPS = 100
 UNBALANCED = 0.001  # share of the rows that may be in excess in a class, where prices balance
 
 
@@ -75,7 +73,13 @@ def likely_shares(labeled: np.ndarray, unlabeled: float) -> tuple[np.ndarray, np
     return np.maximum(shares - error, 0), np.minimum(shares + error, 1)
 
 
-def balanced_labels(losses: np.ndarray, mass: np.ndarray, least: np.ndarray, most: np.ndarray) -> np.ndarray:
+def balanced_labels(
+    losses: np.ndarray,
+    mass: np.ndarray,
+    least: np.ndarray,
+    most: np.ndarray,
+    tuning: MultiMarginTuning = DEFAULT.multi_margin,
+) -> np.ndarray:
     """Labels of small total loss for which the mass of each class lies between two shares of all mass.
 
     The optimum for few rows of equal mass.  Else prices: every row takes the class of least loss plus price, and the
@@ -83,7 +87,7 @@ def balanced_labels(losses: np.ndarray, mass: np.ndarray, least: np.ndarray, mos
     to `UNBALANCED` or one row.  Prices cannot part rows of equal losses: these move from class to class in the end.
     """
     n, k = losses.shape
-    if n <= EXACT_ROWS and n * k**2 <= EXACT_WORK and (mass == mass[0]).all():
+    if n <= tuning.exact_rows and n * k**2 <= tuning.exact_work and (mass == mass[0]).all():
         low, high = np.floor(n * least).astype(np.intp), np.ceil(n * most).astype(np.intp)
         if np.array_equal(least, most):
             low = high = whole_counts(least, n)
@@ -92,7 +96,7 @@ def balanced_labels(losses: np.ndarray, mass: np.ndarray, least: np.ndarray, mos
     low, high = mass.sum() * least, mass.sum() * most
     slack = max(UNBALANCED * mass.sum(), mass.max())  # no move of one row can break a bound by more
     price = np.zeros(k)
-    for _ in range(SWEEPS):
+    for _ in range(tuning.sweeps):
         now = np.bincount(labels, mass, k)
         bound = np.where(price > 0, high, low)  # of a class that has a price: it is there, or the price is wrong
         excess = np.where(price == 0, np.maximum(now - high, low - now), np.abs(now - bound))
@@ -117,8 +121,8 @@ def balanced_labels(losses: np.ndarray, mass: np.ndarray, least: np.ndarray, mos
         if not allowed.any():
             break
         a, b = np.unravel_index(np.where(allowed, moves.cost, np.inf).argmin(), (k, k))
-        room = min(high[b] - now[b], now[a] - low[a])  # that both have
-        moves.make_many(int(a), int(b), mass, min(room, max(now[a] - high[a], low[b] - now[b])))
+        movable = min(high[b] - now[b], now[a] - low[a])  # without breaking another bound
+        moves.make_many(int(a), int(b), mass, min(movable, max(now[a] - high[a], low[b] - now[b])))
     return labels
 
 
@@ -200,7 +204,7 @@ def cheapest_labels(losses: np.ndarray, low: np.ndarray, high: np.ndarray) -> np
 
 
 def solve_semi_supervised(
-    X: Any,
+    X: Rows,
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
@@ -212,6 +216,8 @@ def solve_semi_supervised(
     seed: int = 0,
     n_jobs: int | None = 1,
     verbose: int = 0,
+    stages: tuple[float, ...] = STAGES,
+    tuning: Tuning = DEFAULT,
 ) -> SemiSupervisedState:
     """Solve the problem above: every convex half step to a relative duality gap of ``tol``.
 
@@ -227,20 +233,22 @@ def solve_semi_supervised(
         Number of classes k.
     shares : pair of ndarray of shape (k,), or None
         Least and largest share of each class in the mass of the unlabelled rows; None leaves them free.
-    fit_intercept, tol, max_iter, seed, n_jobs, verbose
+    fit_intercept, tol, max_iter, seed, n_jobs, verbose, tuning
         As for `solve_linear`.
+    stages : tuple of float
+        Weights r of the unlabelled rows, one after the other.
 
     Returns
     -------
     SemiSupervisedState
     """
 
-    def solve(rows: Any, labels: np.ndarray, weights: np.ndarray, state: DualState | None) -> DualState:
+    def solve(rows: Rows, labels: np.ndarray, weights: np.ndarray, state: DualState | None) -> DualState:
         with progress_range(0, 0):
             found = solve_multi_margin(
                 rows, labels, weights, n_classes,
-                fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state,
-                n_jobs=n_jobs, verbose=verbose,
+                fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs,
+                verbose=verbose, tuning=tuning,
             )  # fmt: skip
         if not np.isfinite(found.objective):
             raise ValueError("The machine met numbers beyond double precision; scale the features or C.")
@@ -256,7 +264,7 @@ def solve_semi_supervised(
     relabel: Callable[[np.ndarray], np.ndarray] = (
         (lambda losses: losses.argmin(axis=1))
         if shares is None
-        else (lambda losses: balanced_labels(losses, cap[unlabeled], *shares))
+        else (lambda losses: balanced_labels(losses, cap[unlabeled], *shares, tuning.multi_margin))
     )
     losses = label_losses(X[unlabeled] @ machine.W.T + machine.b)
     labels = y.copy()
@@ -264,11 +272,11 @@ def solve_semi_supervised(
     labeled_iter[unlabeled] = 1
     machine = _spread(machine, labeled, cap / (n_classes + 1))
     trajectory, rounds = [], 1
-    for stage, r in enumerate(STAGES):
-        report((stage + 1) / (len(STAGES) + 1))
+    for stage, r in enumerate(stages):
+        report((stage + 1) / (len(stages) + 1))
         weights = np.where(free, r * cap, cap)
         reached = np.inf
-        for last in [False] * (ROUNDS - 1) + [True]:
+        for last in [False] * (tuning.multi_margin.rounds - 1) + [True]:
             candidate = solve(X, labels, weights, machine)
             n_iter += candidate.n_iter
             if candidate.objective > reached:  # both are within tol of the optimum: keep the better one
@@ -298,13 +306,14 @@ def _at(losses: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def _spread(state: DualState, rows: np.ndarray, cap: np.ndarray) -> DualState:
     """Duals of some rows as duals of all rows, zero elsewhere."""
     sizes = np.zeros(len(cap), dtype=np.int64)
-    sizes[rows] = np.diff(state.start)
-    return replace(state, start=np.r_[0, np.cumsum(sizes)], cap=cap)
+    sizes[rows] = np.diff(state.duals.start)
+    return replace(state, duals=state.duals._replace(start=np.r_[0, np.cumsum(sizes)]), cap=cap)
 
 
 def _forget(state: DualState, rows: np.ndarray) -> DualState:
     """The same duals, set to zero in the rows marked."""
-    sizes = np.diff(state.start)
+    old = state.duals
+    sizes = np.diff(old.start)
     kept = np.repeat(~rows, sizes)
     start = np.r_[0, np.cumsum(np.where(rows, 0, sizes))]
-    return replace(state, start=start, rivals=state.rivals[kept], alpha=state.alpha[kept])
+    return replace(state, duals=DualLists(start, old.rivals[kept], old.alpha[kept]))

@@ -26,10 +26,10 @@ from scipy import sparse
 
 from ..._core import _ext
 from ..._runtime.progress import print_line, report
+from ...rows.arrays import Rows, core_arrays
 from ...rows.gram import row_blocks
-from ..dual.linear import core_arrays, relative_gap
-
-PATIENCE = 8  # halvings in a row that end the run
+from ..dual.state import relative_gap
+from ..tuning import DEFAULT, Tuning
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SVRGState:
 class Mixture:
     """Mixture of the duals of subgradients: its sum, V and v, and the bound D (head of the file)."""
 
-    def __init__(self, X: Any, y: np.ndarray, cap: np.ndarray, n_classes: int, fit_intercept: bool) -> None:
+    def __init__(self, X: Rows, y: np.ndarray, cap: np.ndarray, n_classes: int, fit_intercept: bool) -> None:
         self.X, self.y, self.cap, self.fit_intercept = X, y, cap, fit_intercept
         self.total, self.V, self.v = 0.0, np.zeros((n_classes, X.shape[1])), np.zeros(n_classes)
         self.bound = 0.0
@@ -81,7 +81,7 @@ class Mixture:
 
 
 def epoch(
-    X: Any,
+    X: Rows,
     y: np.ndarray,
     cap: np.ndarray,
     W: np.ndarray,
@@ -105,14 +105,14 @@ def epoch(
     return out
 
 
-def first_step(X: Any, cap: np.ndarray, n_classes: int) -> float:
+def first_step(X: Rows, cap: np.ndarray, n_classes: int) -> float:
     """A step that the steepest sample allows: one over the penalty's curvature and n cap_i (||x_i||^2 + 1)."""
     norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
     return float(1 / (n_classes + 1 + len(cap) * (cap * (norms + 1)).max()))
 
 
 def solve_svrg(
-    X: Any,
+    X: Rows,
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
@@ -123,8 +123,9 @@ def solve_svrg(
     seed: int = 0,
     state: SVRGState | None = None,
     verbose: int = 0,
+    tuning: Tuning = DEFAULT,
 ) -> SVRGState:
-    """Run epochs until the relative duality gap is ``tol``, or `PATIENCE` halvings in a row gain next to nothing."""
+    """Run epochs until the relative duality gap is ``tol``, or several halvings of the step gain next to nothing."""
     W, b = np.zeros((n_classes, X.shape[1])), np.zeros(n_classes)
     if state is not None and state.W.shape == W.shape:  # duals fit every number of features, a point only its own
         W, b = state.W, state.b if fit_intercept else b
@@ -144,8 +145,8 @@ def solve_svrg(
         if verbose:
             print_line(f"SVRG: {n_iter} epochs, objective {value:.6g}, relative gap {gap:.1e}, step {step:.1e}")
         halvings = halvings + 1 if small else 0
-        report(max(n_iter / max_iter, halvings / PATIENCE))
-        step *= 0.5 if small else 1.1
-        if gap <= tol or halvings == PATIENCE:
+        report(max(n_iter / max_iter, halvings / tuning.multi_margin.halvings))
+        step *= tuning.multi_margin.shrink if small else tuning.multi_margin.grow
+        if gap <= tol or halvings == tuning.multi_margin.halvings:
             break
     return SVRGState(W, b, value, n_iter, np.array(trajectory), gap)

@@ -16,20 +16,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from ..._core import _ext
 from ...rows.kernel_rows import KernelRows
 from ..dual.kernel import solve_kernel_dual
-from ..dual.kernel_factor import can_factor, factor
-from ..dual.kernel_state import KernelState, coefficients
-from ..dual.linear import NEWTON_STEPS_COLD, first_gear_iterations, newton_step_flops
+from ..dual.kernel_factor import factor
+from ..dual.plan import can_factor, first_gear_iterations, newton_step_flops
+from ..dual.state import DualLists, KernelState, coefficients
 from ..primal.factor import pivoted
-from .inner_linear import NEWTON_PARAMETERS, LinearPoint, NewtonInner
+from ..tuning import Tuning
+from .inner_linear import LinearPoint, NewtonInner
 from .outer import Limits, OdmProblem, OdmSolution, best_of
-
-PATIENCE = 100  # block steps for each row after which a small kernel matrix is factored
-DUAL_STEPS = 100  # Newton steps for duals that can be published
 
 
 @dataclass(frozen=True)
@@ -54,9 +52,11 @@ class KernelPoint:
 class KernelInner:
     """Block ascent."""
 
-    def __init__(self, rows: KernelRows, problem: OdmProblem, seed: int, start: KernelPoint | None = None) -> None:
-        self.rows, self.problem, self.seed, self.n_iter = rows, problem, seed, 0
-        self.budget = PATIENCE * rows.n if can_factor(rows) else np.inf  # block steps left before the next gear
+    def __init__(self, rows: KernelRows, problem: OdmProblem, limits: Limits, start: KernelPoint | None = None) -> None:
+        self.rows, self.problem, self.limits, self.n_iter = rows, problem, limits, 0
+        tuning = limits.tuning
+        factored = can_factor(rows.n, rows.cache_size, tuning.kernel)
+        self.budget = tuning.odm.factor_after * rows.n if factored else np.inf  # block steps left before the next gear
         self.R: np.ndarray | None = None
         self.state: KernelState | None = None
         self.ratio: Any = 1.0  # of the weights to those of the start
@@ -80,13 +80,13 @@ class KernelInner:
                 alpha[np.arange(len(rivals)), rivals] += np.minimum(0, old).sum(axis=1)
                 moved = np.flatnonzero((alpha != old).any(axis=1))
             state, self.ratio = replace(state, alpha=alpha), 1.0
-        last = max_iter if self.budget == np.inf else first_gear_iterations(max_iter)
+        last = max_iter if self.budget == np.inf else first_gear_iterations(max_iter, self.limits.tuning.linear)
         state = solve_kernel_dual(
             self.rows, problem.y, problem.cap, problem.n_classes, "band", mu=mu, theta=problem.theta, rivals=rivals,
             fit_intercept=problem.fit_intercept, tol=tol,
             majorizer_share=majorizer_share, majorizer_value=majorizer_value,
-            max_iter=max(1, last - self.n_iter), random_state=self.seed + self.n_iter, state=state,
-            stale_samples=moved, max_updates=self.budget,
+            max_iter=max(1, last - self.n_iter), random_state=self.limits.seed + self.n_iter, state=state,
+            stale_samples=moved, max_updates=self.budget, tuning=self.limits.tuning,
         )  # fmt: skip
         self.n_iter += state.n_iter
         self.budget -= state.n_updates
@@ -102,10 +102,11 @@ class KernelInner:
         if self.budget == np.inf:
             return None
         if self.R is None:
-            self.R = small_factor(self.rows, self.problem.n_classes)
-            self.budget = np.inf if self.R is None else newton_updates(self.R, self.problem.n_classes)
+            k, tuning = self.problem.n_classes, self.limits.tuning
+            self.R = small_factor(self.rows, k, tuning)
+            self.budget = np.inf if self.R is None else newton_updates(self.R, k, tuning)
             return self
-        gear = FactorInner(self.rows, self.R, self.problem, self.seed, self.iterate)
+        gear = FactorInner(self.rows, self.R, self.problem, self.limits, self.iterate)
         gear.n_iter = self.n_iter
         return gear
 
@@ -121,10 +122,12 @@ class KernelInner:
 class FactorInner(NewtonInner):
     """Newton steps on the rows of a factor."""
 
-    def __init__(self, rows: KernelRows, R: np.ndarray, problem: OdmProblem, seed: int, start: KernelPoint) -> None:
-        duals, b = sparse.csr_array(start.state.alpha), start.state.b
-        arrays = duals.indptr.astype(np.int64), duals.indices.astype(np.int32), duals.data
-        super().__init__(R, problem, seed, LinearPoint(start.coef.T @ R, b, arrays, b, start.y, start.cap))
+    def __init__(
+        self, rows: KernelRows, R: np.ndarray, problem: OdmProblem, limits: Limits, start: KernelPoint
+    ) -> None:
+        duals, b = DualLists.of_table(start.state.alpha), start.state.b
+        super().__init__(R, problem, limits.seed, LinearPoint(start.coef.T @ R, b, duals, b, start.y, start.cap))
+        self.dual_steps = limits.tuning.odm.dual_newton_steps
         self.rows, self.iterate = rows, start.of(problem)
         self.scores, self.half_norm = scores_and_half_norm(self.iterate)
 
@@ -141,7 +144,8 @@ class FactorInner(NewtonInner):
         W, scores, objective, bound = self.W, self.scores, self.objective, self.objective - self.gap
         if self.n_iter < max_iter:
             self.from_duals = True
-            super().solve(mu, rivals, tol, majorizer_share, majorizer_value, min(max_iter, self.n_iter + DUAL_STEPS))
+            last = min(max_iter, self.n_iter + self.dual_steps)
+            super().solve(mu, rivals, tol, majorizer_share, majorizer_value, last)
             bound = max(bound, self.objective - self.gap)
         self._publish(None, self.scores, mu, rivals, bound)
         if not reached():
@@ -158,8 +162,7 @@ class FactorInner(NewtonInner):
         """Objective, gap and scores of coefficients, from the kernel matrix itself; ``scores`` from the factor."""
         rows, problem = self.rows, self.problem
         assert self.duals is not None
-        first, rival, numbers = self.duals
-        alpha = sparse.csr_array((numbers, rival, first), shape=scores.shape).toarray()
+        alpha = self.duals.table(problem.n_classes)
         state = KernelState(alpha, self.b, n_iter=self.n_iter)
         c = KernelPoint(state, problem.y, problem.cap, own_coef).coef
         support = np.flatnonzero(c.any(axis=1))
@@ -186,9 +189,9 @@ class FactorInner(NewtonInner):
         return kernel_zero(self.problem)
 
 
-def small_factor(rows: KernelRows, k: int) -> np.ndarray | None:
+def small_factor(rows: KernelRows, k: int, tuning: Tuning) -> np.ndarray | None:
     """A factor of the kernel matrix, if there is one that is small enough for Newton steps."""
-    most = NEWTON_PARAMETERS // k
+    most = tuning.odm.newton_parameters // k
     some = np.linspace(0, rows.n - 1, min(rows.n, 2 * most)).astype(np.intp)
     part = rows.square(some)[:, : len(some)].astype(np.float64)  # its rank is a lower bound, and cheaper
     if pivoted(part, rows.dtype)[0].shape[1] > most:
@@ -197,10 +200,10 @@ def small_factor(rows: KernelRows, k: int) -> np.ndarray | None:
     return None if R is None or R.shape[1] > most else R
 
 
-def newton_updates(R: np.ndarray, k: int) -> float:
+def newton_updates(R: np.ndarray, k: int, tuning: Tuning) -> float:
     """Block steps, each of which changes n scores of k classes, that cost as much as Newton steps on these rows."""
     n, r = R.shape
-    return NEWTON_STEPS_COLD * newton_step_flops(n, r, k) / (2 * n * k)
+    return tuning.linear.newton_steps * newton_step_flops(n, r, k, tuning.linear) / (2 * n * k)
 
 
 def scores_and_half_norm(point: KernelPoint) -> tuple[np.ndarray, float]:
@@ -230,9 +233,9 @@ def solve_odm_kernel(
         if (
             first is not None and first.own_coef is not None
         ):  # block ascent cannot start from coefficients that are not duals
-            R = small_factor(rows, problem.n_classes)
+            R = small_factor(rows, problem.n_classes, limits.tuning)
             if R is not None:
-                return FactorInner(rows, R, problem, limits.seed, first)
-        return KernelInner(rows, problem, limits.seed, first)
+                return FactorInner(rows, R, problem, limits, first)
+        return KernelInner(rows, problem, limits, first)
 
     return best_of(problem, limits, polish, start, make)

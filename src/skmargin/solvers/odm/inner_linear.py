@@ -19,23 +19,11 @@ from scipy import sparse
 
 from ..._core import _ext
 from ..._runtime.threads import blas_threads
-from ..dual.linear import (
-    FLOAT32_TOL,
-    GAP_FLOOR,
-    NEWTON_STEPS_COLD,
-    TINY_PROBLEM,
-    core_arrays,
-    float32_suffices,
-    moments,
-    newton_step_flops,
-    suitable_storage,
-)
+from ...rows.arrays import Rows, core_arrays, moments, suitable_storage
+from ..dual.plan import float32_suffices, is_small, newton_step_flops
+from ..dual.state import GAP_FLOOR, DualLists
+from ..tuning import DEFAULT, Tuning
 from .outer import Limits, OdmProblem, OdmSolution, best_of
-
-Duals = tuple[np.ndarray, np.ndarray, np.ndarray]  # CSR arrays: row starts, rivals, numbers
-STRONG = 5.0  # mean of cap_i ||x_i||^2 from which Newton steps are cheaper than block ascent
-NEWTON_PARAMETERS = 1000  # largest d k for Newton steps
-DENSE_NUMBERS = 2e7  # of sparse rows that are made dense for them
 
 
 @dataclass(frozen=True)
@@ -44,31 +32,31 @@ class LinearPoint:
 
     W: np.ndarray
     b: np.ndarray
-    duals: Duals
+    duals: DualLists
     multipliers: np.ndarray  # intercepts of the centred features
     y: np.ndarray
     cap: np.ndarray
 
-    def rescaled(self, problem: OdmProblem) -> Duals:
+    def rescaled(self, problem: OdmProblem) -> DualLists:
         """Duals for other weights."""
         first, rival, alpha = self.duals
-        return first, rival, alpha * np.repeat(problem.cap / self.cap, np.diff(first))
+        return DualLists(first, rival, alpha * np.repeat(problem.cap / self.cap, np.diff(first)))
 
 
 class LinearInner:
     """Block ascent, on float32 rows while they are exact enough."""
 
-    def __init__(self, X: Any, problem: OdmProblem, tol: float, seed: int, start: LinearPoint | None = None) -> None:
-        self.problem, self.seed, self.n_iter = problem, seed, 0
-        self.X = X = suitable_storage(X)
+    def __init__(self, X: Rows, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> None:
+        self.problem, self.seed, self.tuning, self.n_iter = problem, limits.seed, limits.tuning, 0
+        self.X = X = suitable_storage(X, self.tuning.storage)
         mean, square = moments(X)
         self.mean = mean if problem.fit_intercept else None
-        small = X.size < 3e5 and not sparse.issparse(X)
-        single = tol >= FLOAT32_TOL and not small and float32_suffices(mean, square)
+        linear = self.tuning.linear
+        single = limits.tol >= linear.float32_tol and not is_small(X, linear) and float32_suffices(mean, square)
         self.dtype: Any = np.float32 if single else np.float64
         self.rows = core_arrays(X, self.dtype)
-        self.budget = newton_price(X, problem)
-        self.duals = no_duals(len(problem.y))
+        self.budget = newton_price(X, problem, self.tuning)
+        self.duals = DualLists.zero(len(problem.y))
         self.multipliers = np.zeros(problem.n_classes)
         if start is not None:
             self.duals, self.multipliers = start.rescaled(problem), problem.intercepts(start.multipliers)
@@ -94,7 +82,7 @@ class LinearInner:
                 float(majorizer_share),
                 float(majorizer_value), self.seed + self.n_iter,
             )  # fmt: skip
-            self.duals, self.multipliers = out["duals"], out["multipliers"]
+            self.duals, self.multipliers = DualLists(*out["duals"]), out["multipliers"]
             self.objective, self.gap = out["primal"], out["gap"]
             self.n_iter += out["passes"]
             self.budget -= out["work"]
@@ -105,7 +93,7 @@ class LinearInner:
 
     def next_gear(self) -> NewtonInner | None:
         """Newton steps, after block ascent has spent what they are expected to cost."""
-        if np.isinf(newton_price(self.X, self.problem)):
+        if np.isinf(newton_price(self.X, self.problem, self.tuning)):
             return None
         gear = NewtonInner(self.X, self.problem, self.seed, self.point())
         gear.n_iter = self.n_iter
@@ -125,10 +113,10 @@ class NewtonInner:
 
     from_duals = False  # whether the class vectors are those of the duals
 
-    def __init__(self, X: Any, problem: OdmProblem, seed: int = 0, start: LinearPoint | None = None) -> None:
+    def __init__(self, X: Rows, problem: OdmProblem, seed: int = 0, start: LinearPoint | None = None) -> None:
         self.X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
         self.problem, self.seed, self.n_iter = problem, seed, 0
-        self.duals: Duals | None = None
+        self.duals: DualLists | None = None
         self.b = np.zeros(problem.n_classes)
         if start is not None:
             self.duals = start.rescaled(problem)
@@ -150,9 +138,9 @@ class NewtonInner:
                 self.X, problem.y, problem.cap, problem.n_classes, float(mu), float(problem.theta), rivals,
                 problem.fit_intercept, float(tol), float(majorizer_share), float(majorizer_value),
                 max(1, max_iter - self.n_iter),
-                duals, self.b, self.seed, self.from_duals,
+                None if duals is None else tuple(duals), self.b, self.seed, self.from_duals,
             )  # fmt: skip
-        self.duals = out["indptr"], out["classes"], out["alpha"]
+        self.duals = DualLists(out["indptr"], out["classes"], out["alpha"])
         self.objective, self.gap = out["objective"], max(0.0, out["gap"])
         self.n_iter += out["n_newton"]
         self._set(out["W"], out["b"])
@@ -175,50 +163,46 @@ class NewtonInner:
 def linear_zero(problem: OdmProblem, d: int) -> LinearPoint:
     """Class vectors, intercepts and duals that are all zero."""
     b = np.zeros(problem.n_classes)
-    return LinearPoint(np.zeros((len(b), d)), b, no_duals(len(problem.y)), b, problem.y, problem.cap)
+    return LinearPoint(np.zeros((len(b), d)), b, DualLists.zero(len(problem.y)), b, problem.y, problem.cap)
 
 
-def no_duals(n: int) -> Duals:
-    """Duals that are all zero."""
-    return np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
-
-
-def with_rivals(duals: Duals, rivals: np.ndarray) -> Duals:
+def with_rivals(duals: DualLists, rivals: np.ndarray) -> DualLists:
     """Duals for other fixed rivals: a negative dual moves to the new rival, or becomes 0 if that has a dual already."""
     start, cls, alpha = duals
     if len(rivals) == 0:
-        return start, cls, np.maximum(0, alpha)
+        return DualLists(start, cls, np.maximum(0, alpha))
     row = np.repeat(np.arange(len(rivals)), np.diff(start))
     fixed = rivals[row]
     taken = np.zeros(len(rivals), dtype=bool)
     taken[row[(cls == fixed) & (alpha != 0)]] = True
     stale = (alpha < 0) & (cls != fixed)
-    return start, np.where(stale & ~taken[row], fixed, cls), np.where(stale & taken[row], 0.0, alpha)
+    moved = np.where(stale & ~taken[row], fixed, cls)
+    return DualLists(start, moved, np.where(stale & taken[row], 0.0, alpha))
 
 
-def newton_price(X: Any, problem: OdmProblem) -> float:
+def newton_price(X: Rows, problem: OdmProblem, tuning: Tuning) -> float:
     """Flops that block ascent may spend before Newton steps take over; infinite with too many parameters."""
     (n, d), k = X.shape, problem.n_classes
-    if d * k > NEWTON_PARAMETERS or (sparse.issparse(X) and n * d > DENSE_NUMBERS):
+    if d * k > tuning.odm.newton_parameters or (sparse.issparse(X) and n * d > tuning.odm.dense_numbers):
         return np.inf
-    return NEWTON_STEPS_COLD * newton_step_flops(n, d, k)
+    return tuning.linear.newton_steps * newton_step_flops(n, d, k, tuning.linear)
 
 
-def newton_pays(X: Any, problem: OdmProblem) -> bool:
+def newton_pays(X: Rows, problem: OdmProblem, tuning: Tuning = DEFAULT) -> bool:
     """Whether to begin with Newton steps: few parameters, and a tiny problem or losses strong against the penalty."""
-    if X.shape[0] * X.shape[1] * problem.n_classes <= TINY_PROBLEM:
+    if X.shape[0] * X.shape[1] * problem.n_classes <= tuning.linear.tiny_work:
         return True
-    if sparse.issparse(X) or np.isinf(newton_price(X, problem)):
+    if sparse.issparse(X) or np.isinf(newton_price(X, problem, tuning)):
         return False
-    return bool(problem.cap @ np.einsum("ij,ij->i", X, X) >= STRONG * len(problem.y))
+    return bool(problem.cap @ np.einsum("ij,ij->i", X, X) >= tuning.odm.newton_strength * len(problem.y))
 
 
-def solve_odm_linear(X: Any, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
+def solve_odm_linear(X: Rows, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
     """Block ascent first; ``start`` belongs to the same rows and labels."""
-    return best_of(problem, limits, False, start, lambda first: LinearInner(X, problem, limits.tol, limits.seed, first))
+    return best_of(problem, limits, False, start, lambda first: LinearInner(X, problem, limits, first))
 
 
-def solve_odm_newton(X: Any, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
+def solve_odm_newton(X: Rows, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
     """Newton steps at once; ``start`` belongs to the same rows and labels.  Tiny problems are solved to rounding."""
-    polish = X.shape[0] * X.shape[1] * problem.n_classes <= TINY_PROBLEM
+    polish = X.shape[0] * X.shape[1] * problem.n_classes <= limits.tuning.linear.tiny_work
     return best_of(problem, limits, polish, start, lambda first: NewtonInner(X, problem, limits.seed, first))

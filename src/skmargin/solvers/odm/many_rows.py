@@ -7,6 +7,7 @@ lowers T at least as much.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ import numpy as np
 from ..blocks.newton import BlockState
 from ..blocks.passes import BlockProblem
 from ..blocks.plan import solve_in_memory, suits
-from ..dual.linear import SAMPLE_TOL
-from .inner_linear import LinearPoint, newton_pays, no_duals, solve_odm_linear, solve_odm_newton
+from ..dual.many_rows import SAMPLE_TOL
+from ..dual.state import DualLists
+from .inner_linear import LinearPoint, newton_pays, solve_odm_linear, solve_odm_newton
 from .outer import Limits, OdmProblem, OdmSolution
 
 
@@ -24,9 +26,8 @@ def solve_sample(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Class vectors and intercepts for some of the rows."""
     machine = OdmProblem(y, caps, problem.n_classes, problem.mu, problem.theta, problem.intercept == "free")
-    solve = solve_odm_newton if newton_pays(X, machine) else solve_odm_linear
-    limits = Limits(SAMPLE_TOL, limits.max_iter, limits.max_outer, limits.n_init, limits.seed)
-    point = solve(X, machine, limits).point
+    solve = solve_odm_newton if newton_pays(X, machine, limits.tuning) else solve_odm_linear
+    point = solve(X, machine, replace(limits, tol=SAMPLE_TOL)).point
     return point.W, point.b
 
 
@@ -46,5 +47,5 @@ def solve_many(
     )  # fmt: skip
     if not isinstance(found, BlockState):
         return None
-    point = LinearPoint(found.W, found.b, no_duals(len(odm.y)), found.b, odm.y, odm.cap)
+    point = LinearPoint(found.W, found.b, DualLists.zero(len(odm.y)), found.b, odm.y, odm.cap)
     return OdmSolution(point, np.array([found.objective]), found.gap, found.gap, found.n_iter, True)

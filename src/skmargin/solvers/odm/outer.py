@@ -13,7 +13,7 @@ with equality where r_i is the closest rival.  So::
 
     W = argmin of T with mu = 0 (convex)
     repeat  r_i = closest rival under W
-            W = argmin of Q from the last duals, until Q - D <= max(rho (T_old - D), floor tol Q)
+            W = argmin of Q from the last duals, until Q - D <= max(rho (T_old - D), floor tol Q)   (OdmTuning)
             stop if T_old - D <= tol T_old      (the old W minimises its own majoriser)
 
 T never rises: T(W) <= Q(W) <= T_old by the inner stopping test; a step that rounding makes worse is not taken.  The
@@ -40,11 +40,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..._runtime.progress import progress_range, report_gap
-from ..dual.linear import GAP_FLOOR, relative_gap
+from ..dual.state import GAP_FLOOR, relative_gap
+from ..tuning import DEFAULT, Tuning
 
-INNER_GAIN_SHARE, INNER_TOL_SHARE = 0.3, 0.8  # rho, floor: an inner problem stops at these shares of its gain, of tol
 NO_RIVALS = np.zeros(0, np.int32)  # with mu = 0
-START_TOL = 1e-2  # of the convex problem that gives the first rivals
 
 
 @dataclass(frozen=True)
@@ -117,13 +116,14 @@ class InnerSolver(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop, how often to start, the seed."""
+    """When to stop, how often to start, the seed, the constants that steer speed."""
 
     tol: float
     max_iter: int
     max_outer: int
     n_init: int
     seed: int
+    tuning: Tuning = DEFAULT
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ class OdmSolution:
 class MajorizeMinimize:
     """The outer loop, with the best point so far."""
 
-    def __init__(self, problem: OdmProblem, inner: InnerSolver, max_iter: int) -> None:
-        self.problem, self.inner, self.max_iter = problem, inner, max_iter
+    def __init__(self, problem: OdmProblem, inner: InnerSolver, limits: Limits) -> None:
+        self.problem, self.inner, self.max_iter, self.tuning = problem, inner, limits.max_iter, limits.tuning.odm
         self.objectives: list[float] = []
         self.gap = self.excess = np.inf
         self.iterate: Iterate | None = None
@@ -210,7 +210,7 @@ class MajorizeMinimize:
 
     def run(self, tol: float, max_outer: int, rivals: np.ndarray | None = None) -> None:
         """Outer steps until none can gain more than the share ``tol`` of T; ``rivals`` are those of the first step."""
-        mu, floor = self.problem.mu, INNER_TOL_SHARE * tol
+        mu, floor, gain = self.problem.mu, self.tuning.inner_tol * tol, self.tuning.inner_gain
         if mu == 0:  # convex: `start` has solved it
             return
         for _ in range(max_outer):
@@ -218,15 +218,13 @@ class MajorizeMinimize:
             if self.inner.n_iter >= self.max_iter or self.excess <= tol:
                 return
             if rivals is not None:  # they do not majorise at the old point
-                iterate, _ = self._solve(mu, rivals, START_TOL, 0.0, 0.0)
+                iterate, _ = self._solve(mu, rivals, self.tuning.start_tol, 0.0, 0.0)
                 rivals = None
                 self.objectives.clear()
                 self._accept(iterate)
                 continue
             assert self.iterate is not None
-            iterate, reached = self._solve(
-                mu, self.iterate.closest, floor, INNER_GAIN_SHARE / (1 - INNER_GAIN_SHARE), T, self.iterate
-            )
+            iterate, reached = self._solve(mu, self.iterate.closest, floor, gain / (1 - gain), T, self.iterate)
             self.excess = self._to_bound(T)
             report_gap(self.excess, tol)
             if iterate is not self.iterate:
@@ -260,8 +258,8 @@ def majorize_minimize(
     warm: bool = False,
 ) -> OdmSolution:
     """Solve to ``tol``; ``polish`` then goes on to rounding, which costs next to nothing for tiny problems."""
-    loop = MajorizeMinimize(problem, inner, limits.max_iter)
-    loop.start(limits.tol if problem.mu == 0 else max(limits.tol, START_TOL), warm)
+    loop = MajorizeMinimize(problem, inner, limits)
+    loop.start(limits.tol if problem.mu == 0 else max(limits.tol, limits.tuning.odm.start_tol), warm)
     loop.run(limits.tol, limits.max_outer, rivals)
     end = loop.end(limits.tol)
     if not polish or not end.converged or end.n_iter >= limits.max_iter:

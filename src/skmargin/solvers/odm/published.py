@@ -22,10 +22,11 @@ import numpy as np
 from scipy import sparse
 
 from ..._core import _ext
+from ...rows.arrays import core_arrays, with_constant
 from ...rows.kernel_rows import KernelRows
-from ..dual.linear import core_arrays
-from .inner_linear import LinearPoint, no_duals
-from .outer import INNER_TOL_SHARE, Limits, OdmProblem, OdmSolution
+from ..dual.state import DualLists
+from .inner_linear import LinearPoint
+from .outer import Limits, OdmProblem, OdmSolution
 
 
 class _Frozen(Protocol):
@@ -46,7 +47,7 @@ class _LinearFrozen:
 
     def __init__(self, X: Any, problem: OdmProblem, start: LinearPoint | None) -> None:
         self.problem, self.d, k = problem, X.shape[1], problem.n_classes
-        self.X = _with_constant(X) if problem.fit_intercept else X
+        self.X = with_constant(X) if problem.fit_intercept else X
         self.rows = core_arrays(self.X, np.float64)
         self.duals = np.zeros((X.shape[0], k)), np.zeros(X.shape[0])
         d = self.X.shape[1]
@@ -69,7 +70,7 @@ class _LinearFrozen:
     def point(self) -> LinearPoint:
         problem, W = self.problem, self.W
         b = W[:, self.d].copy() if problem.fit_intercept else np.zeros(problem.n_classes)
-        return LinearPoint(W[:, : self.d], b, no_duals(len(problem.y)), b, problem.y, problem.cap)
+        return LinearPoint(W[:, : self.d], b, DualLists.zero(len(problem.y)), b, problem.y, problem.cap)
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ def _freeze_and_minimize(problem: OdmProblem, limits: Limits, inner: _Frozen) ->
     while len(objectives) <= limits.max_outer and n_iter < limits.max_iter and not converged:
         closest = np.arange(len(problem.y)), problem.rivals(inner.scores)
         frozen = inner.scores[closest].astype(np.float64)
-        passes, gap = inner.solve(frozen, INNER_TOL_SHARE * limits.tol, limits.max_iter - n_iter, limits.seed + n_iter)
+        tol = limits.tuning.odm.inner_tol * limits.tol
+        passes, gap = inner.solve(frozen, tol, limits.max_iter - n_iter, limits.seed + n_iter)
         n_iter += passes
         objectives.append(true_objective())
         converged = gap <= limits.tol and abs(objectives[-1] - objectives[-2]) <= limits.tol * objectives[-1]
@@ -153,8 +155,3 @@ def solve_odm_published_kernel(
     ``rows`` have the offset 1 if the machine has an intercept.
     """
     return _freeze_and_minimize(problem, limits, _KernelFrozen(rows, problem, start))
-
-
-def _with_constant(X: Any) -> Any:
-    ones = np.ones((X.shape[0], 1))
-    return sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])

@@ -18,11 +18,11 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
 
-from .inner_linear import LinearPoint, no_duals
+from ..dual.state import DualLists
+from .inner_linear import LinearPoint
 from .outer import Limits, OdmProblem, OdmSolution
 
 TEMPERATURES = (0.1, 0.03, 0.01, 0.003)
-MEMORY = 20
 
 
 def smoothed(problem: OdmProblem, F: np.ndarray, mu: float, tau: float) -> tuple[float, np.ndarray]:
@@ -131,7 +131,7 @@ class _Smoothed:
         options = {
             "maxiter": max(1, limits.max_iter - done),
             "maxfun": 10 * limits.max_iter,
-            "maxcor": MEMORY,
+            "maxcor": limits.tuning.odm.lbfgs_memory,
             "ftol": 1e-3 * limits.tol,
             "gtol": 0.0,
         }
@@ -140,5 +140,5 @@ class _Smoothed:
 
     def point(self, theta: np.ndarray) -> LinearPoint:
         W, b = self.split(theta)
-        duals = no_duals(len(self.problem.y))
+        duals = DualLists.zero(len(self.problem.y))
         return LinearPoint(W, b - W @ self.mean, duals, b.copy(), self.problem.y, self.problem.cap)

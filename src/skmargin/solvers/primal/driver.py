@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 
 import numpy as np
 
 from ..._runtime.progress import print_line, report_gap
+from ..tuning import PrimalTuning
 from .lbfgs import lbfgs
 from .line_search import line_search
 from .newton import explicit_is_cheap, newton_cg
@@ -24,19 +26,8 @@ from .pairs import Pairs
 Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
 
 SOLVERS: dict[str, Solver] = {"lbfgs": lbfgs, "newton-cg": newton_cg}
-_LEVELS = (0.5, 0.2)  # first level of smoothing in units of the margin, and the factor from level to level
-_LOWEST = 1e-12
-_NARROW = 0.1  # level below which pairs far from their margin have no curvature
-_FEW_PAIRS = 10_000  # pairs of sample and class with most of the curvature, up to which Newton's method pays
-_WARM_LEVEL, _WARM_GAP = 1e-3, 0.3  # level at which a start with at most this gap is continued
-_DOMINATED = 0.6  # share of the gap that the solver may still have when the level falls
-_SINGLE_WORK = 1_000_000  # multiply-adds of a product with the rows above which single precision pays
-_SINGLE_GAP = 1e-4  # single precision cannot certify much less
-_FAR = (
-    100  # distance of the rows from the origin, in units of their spread, beyond which single precision is too coarse
-)
-_EXPLICIT_MOST = 1500  # parameters up to which a whole Hessian can replace an L-BFGS that gets nowhere
-_PATIENCE = 4  # checks without progress after which single precision has done its part
+_LOWEST = 1e-12  # level of smoothing that is rounding
+_FAR = 100  # distance of the rows from zero, in units of their spread, beyond which float32 is too coarse
 
 
 @dataclass
@@ -56,7 +47,8 @@ class PrimalState:
 
 def choose_solver(objective: PrimalObjective, start: Point, level: float) -> str:
     """Newton where the whole Hessian is cheap or where few pairs have most of it, L-BFGS elsewhere."""
-    narrow = level < _NARROW and Pairs(objective, start).n_strong() <= _FEW_PAIRS
+    tuning = objective.tuning
+    narrow = level < tuning.narrow and Pairs(objective, start).n_strong() <= tuning.few_pairs
     return "newton-cg" if narrow or explicit_is_cheap(objective) else "lbfgs"
 
 
@@ -87,19 +79,21 @@ def minimise(
     state : PrimalState
         The last point; ``state.gap > tol`` tells that ``max_iter`` was not enough.
     """
-    run = _Run(solver, 0.1 / objective.row_size, max_iter, verbose)
-    level = _LEVELS[0]
+    tuning = objective.tuning
+    run = _Run(solver, 0.1 / objective.row_size, max_iter, verbose, tuning)
+    level = tuning.first_level
     if theta is None:
         theta = np.zeros(objective.shape)
     else:  # a good start would be lost on a coarse level
-        stage = run.stage(objective, _WARM_LEVEL)
+        stage = run.stage(objective, tuning.warm_level)
         start = _scaled(stage, stage.point(theta))
-        theta, good = start.theta, stage.certificate(start, objective).relative < _WARM_GAP
-        level = _WARM_LEVEL if good else _LEVELS[0] * _LEVELS[1] ** 2
-    single = objective.rows.X.size * objective.n_classes >= _SINGLE_WORK
+        theta, good = start.theta, stage.certificate(start, objective).relative < tuning.warm_gap
+        level = tuning.warm_level if good else tuning.first_level * tuning.level_factor**2
+    single = objective.rows.X.size * objective.n_classes >= tuning.float32_work
     near = float(np.linalg.norm(objective.centre)) <= _FAR * objective.row_size
     if single and near and not explicit_is_cheap(objective):
-        state = run.descend(objective.astype(np.float32), theta.astype(np.float32), level, max(tol, _SINGLE_GAP), True)
+        goal = max(tol, tuning.float32_gap)
+        state = run.descend(objective.astype(np.float32), theta.astype(np.float32), level, goal, True)
         theta, level = state.theta.astype(np.float64), state.level
     return run.descend(objective, theta, level, tol, False)
 
@@ -111,12 +105,43 @@ def _scaled(objective: PrimalObjective, point: Point) -> Point:
     return (line_search(objective, point, D, -abs(slope)) if slope else None) or point
 
 
+class _End(Enum):
+    """Why a stage ended."""
+
+    DONE = "certified, out of iterations or out of precision"
+    LOWER_LEVEL = "the smoothing is what keeps the gap from closing"
+    OTHER_METHOD = "L-BFGS has cost what Newton steps would have cost"
+
+
+@dataclass
+class _Descent:
+    """What the stages of one descent have in common: the problem to certify, and how the gap went."""
+
+    target: PrimalObjective
+    tol: float
+    may_stall: bool  # may end where single precision makes no more progress
+    dual: float = -np.inf  # the best bound holds for all points
+    best_gap: float = np.inf
+    checks_without_progress: int = 0
+
+    def state(self, certificate: Certificate, point: Point, level: float, n_iter: int) -> PrimalState:
+        """A point with its certificate, whose bound is the best so far."""
+        certificate.dual = self.dual = max(self.dual, certificate.dual)
+        return PrimalState(point.theta, certificate, level, n_iter)
+
+    def count(self, gap: float) -> None:
+        """Note the gap of a check."""
+        self.checks_without_progress = 0 if gap < 0.9 * self.best_gap else self.checks_without_progress + 1
+        self.best_gap = min(self.best_gap, gap)
+
+
 @dataclass
 class _Run:
     solver: str
     unit: float
     max_iter: int
     verbose: int
+    tuning: PrimalTuning
     n_iter: int = 0
     n_lbfgs: int = 0
 
@@ -128,8 +153,10 @@ class _Run:
 
     def _lbfgs_failed(self, objective: PrimalObjective) -> bool:
         """Whether L-BFGS has cost what Newton steps with the whole Hessian, if that is possible, would have cost."""
-        size = objective.shape[0] * objective.shape[1]
-        return self.solver == "auto" and size <= _EXPLICIT_MOST and self.n_lbfgs > 100 + 2 * size
+        size, tuning = objective.shape[0] * objective.shape[1], self.tuning
+        if self.solver != "auto" or size > tuning.explicit_parameters:
+            return False
+        return self.n_lbfgs > tuning.lbfgs_steps + tuning.lbfgs_steps_parameter * size
 
     def stage(self, target: PrimalObjective, level: float) -> PrimalObjective:
         """The problem without kinks narrower than ``level``; distances have their own unit."""
@@ -139,47 +166,61 @@ class _Run:
         self, target: PrimalObjective, theta: np.ndarray, level: float, tol: float, may_stall: bool
     ) -> PrimalState:
         """Lower the level of smoothing until the target is certified, out of iterations, or out of precision."""
-        best, stalled, dual = np.inf, 0, -np.inf
+        descent = _Descent(target, tol, may_stall)
         while True:
-            stage = self.stage(target, level)
-            exact = stage.loss is target.loss and stage.penalty is target.penalty
-            start = stage.point(theta)
-            method = self.method(stage, start, level)
-            failed = False
-            every = 10 if method is lbfgs else 1
-            for step, (point, _) in enumerate(method(stage, start)):
-                self.n_iter += step > 0
-                self.n_lbfgs += method is lbfgs
-                cold = step == 0 and not theta.any()  # nothing is known at zero
-                if (step % every or cold) and self.n_iter < self.max_iter:
-                    continue
-                certificate, *own = stage.certificates(point, *((target,) if exact else (target, stage)))
-                certificate.dual = dual = max(dual, certificate.dual)
-                state = PrimalState(point.theta, certificate, level, self.n_iter)
-                report_gap(state.gap, tol)
-                if self.verbose:
-                    print_line(
-                        f"smoothing {level:.1e}: {self.n_iter} iterations, objective {certificate.primal:.6g}, "
-                        f"relative gap {state.gap:.1e}"
-                    )
-                if state.gap <= tol or self.n_iter >= self.max_iter:
-                    return state
-                stalled = 0 if state.gap < 0.9 * best else stalled + 1
-                best = min(best, state.gap)
-                if may_stall and exact and best < 0.1 and stalled >= _PATIENCE:
-                    return state
-                failed = method is lbfgs and self._lbfgs_failed(stage)
-                if failed and may_stall:
-                    return state
-                if failed:
-                    break
-                if own and step and own[0].primal - own[0].dual <= _DOMINATED * (certificate.primal - certificate.dual):
-                    break
-            else:  # no step decreases the value: all that this precision can do
-                certificate = stage.certificate(point, target)
-                certificate.dual = dual = max(dual, certificate.dual)
-                state = PrimalState(point.theta, certificate, level, self.n_iter)
-                if exact or may_stall or level <= _LOWEST or state.gap <= tol:
-                    return state
-            theta, stalled = point.theta, 0
-            level = level if failed else max(level * _LEVELS[1], _LOWEST)
+            state, end = self.solve_stage(descent, theta, level)
+            if end is _End.DONE:
+                return state
+            theta, descent.checks_without_progress = state.theta, 0
+            if end is _End.LOWER_LEVEL:
+                level = max(level * self.tuning.level_factor, _LOWEST)
+
+    def solve_stage(self, descent: _Descent, theta: np.ndarray, level: float) -> tuple[PrimalState, _End]:
+        """Iterate on one level of smoothing; where it ends, and why."""
+        target = descent.target
+        stage = self.stage(target, level)
+        exact = stage.loss is target.loss and stage.penalty is target.penalty
+        start = stage.point(theta)
+        method = self.method(stage, start, level)
+        every = self.tuning.lbfgs_check if method is lbfgs else 1
+        for step, (point, _) in enumerate(method(stage, start)):
+            self.n_iter += step > 0
+            self.n_lbfgs += method is lbfgs
+            cold = step == 0 and not theta.any()  # nothing is known at zero
+            if (step % every or cold) and self.n_iter < self.max_iter:
+                continue
+            certificate, *own = stage.certificates(point, *((target,) if exact else (target, stage)))
+            state = descent.state(certificate, point, level, self.n_iter)
+            self._report(state, descent.tol)
+            end = self._end(descent, state, stage, exact, method is lbfgs)
+            if end is not None:
+                return state, end
+            share = self.tuning.solver_share
+            if own and step and own[0].primal - own[0].dual <= share * (certificate.primal - certificate.dual):
+                return state, _End.LOWER_LEVEL
+        # No step decreases the value: all that this precision can do.
+        state = descent.state(stage.certificate(point, target), point, level, self.n_iter)
+        done = exact or descent.may_stall or level <= _LOWEST or state.gap <= descent.tol
+        return state, _End.DONE if done else _End.LOWER_LEVEL
+
+    def _end(
+        self, descent: _Descent, state: PrimalState, stage: PrimalObjective, exact: bool, by_lbfgs: bool
+    ) -> _End | None:
+        """Whether a checked point ends the stage; None: it goes on."""
+        if state.gap <= descent.tol or self.n_iter >= self.max_iter:
+            return _End.DONE
+        descent.count(state.gap)
+        stalled = descent.checks_without_progress >= self.tuning.patience
+        if descent.may_stall and exact and descent.best_gap < 0.1 and stalled:
+            return _End.DONE
+        if by_lbfgs and self._lbfgs_failed(stage):
+            return _End.DONE if descent.may_stall else _End.OTHER_METHOD
+        return None
+
+    def _report(self, state: PrimalState, tol: float) -> None:
+        report_gap(state.gap, tol)
+        if self.verbose:
+            print_line(
+                f"smoothing {state.level:.1e}: {self.n_iter} iterations, objective {state.certificate.primal:.6g}, "
+                f"relative gap {state.gap:.1e}"
+            )

@@ -16,21 +16,15 @@ from .line_search import line_search
 from .objective import Point, PrimalObjective
 from .pairs import Pairs
 
-EXPLICIT_WORK = 3e7  # multiply-adds for a whole Hessian below which it is cheaper than CG
 _DAMPING = 1e-9  # of a whole Hessian, in units of its diagonal
-_MAX_CG = 100
-_FORCING = (
-    0.15  # share of the gradient, in the preconditioner's norm, that a step of CG may leave; less near the minimum
-)
-_PAIRS, _MOST_PAIRS = 700, 4000  # pairs in the preconditioner, at first and at most
-_MANY_CG = 30  # products in a step after which more pairs are cheaper
 Map = Callable[[np.ndarray], np.ndarray]
 
 
 def explicit_is_cheap(objective: PrimalObjective) -> bool:
     """Whether the whole Hessian of the problem is small enough to be formed."""
-    size = objective.shape[0] * objective.shape[1]
-    return not objective.rows.sparse and size <= 400 and objective.rows.shape[0] * size**2 <= EXPLICIT_WORK
+    size, tuning = objective.shape[0] * objective.shape[1], objective.tuning
+    small = size <= tuning.explicit_small and objective.rows.shape[0] * size**2 <= tuning.explicit_work
+    return small and not objective.rows.sparse
 
 
 def newton_cg(objective: PrimalObjective, point: Point, explicit: bool = False) -> Iterator[tuple[Point, np.ndarray]]:
@@ -41,16 +35,16 @@ def newton_cg(objective: PrimalObjective, point: Point, explicit: bool = False) 
     explicit = explicit or explicit_is_cheap(objective)
     gradient = objective.gradient(point)
     first_norm = float(np.linalg.norm(gradient)) or 1.0
-    most = _PAIRS
+    tuning, most = objective.tuning, objective.tuning.pairs
     while True:
         yield point, gradient
         if explicit:
             D = _direct_step(objective.explicit_hessian(point), gradient)
         else:
-            forcing = min(_FORCING, (float(np.linalg.norm(gradient)) / first_norm) ** 0.5)
+            forcing = min(tuning.forcing, (float(np.linalg.norm(gradient)) / first_norm) ** 0.5)
             D, n_products = _pair_step(objective, point, gradient, forcing, most)
-            if n_products > _MANY_CG:
-                most = min(2 * most, _MOST_PAIRS)
+            if n_products > tuning.many_cg:
+                most = min(2 * most, tuning.most_pairs)
         slope = float(np.vdot(gradient, D))
         if not slope < 0:
             return
@@ -86,10 +80,12 @@ def _pair_step(
     pairs = Pairs(objective, point)
     hessian, precondition = pairs.hessian(), pairs.preconditioner(most)
     del pairs  # as large as the scores
-    return _cg_step(hessian, precondition, gradient, forcing)
+    return _cg_step(hessian, precondition, gradient, forcing, objective.tuning.max_cg)
 
 
-def _cg_step(hessian: Map, precondition: Map, gradient: np.ndarray, forcing: float) -> tuple[np.ndarray, int]:
+def _cg_step(
+    hessian: Map, precondition: Map, gradient: np.ndarray, forcing: float, max_cg: int
+) -> tuple[np.ndarray, int]:
     """The step and the number of products with the Hessian that it took."""
     D = np.zeros_like(gradient)
     r = -gradient
@@ -98,7 +94,7 @@ def _cg_step(hessian: Map, precondition: Map, gradient: np.ndarray, forcing: flo
     rho = float(np.vdot(r, z))
     stop = forcing**2 * rho
     n_products = 0
-    while n_products < _MAX_CG:
+    while n_products < max_cg:
         Hd = hessian(d)
         n_products += 1
         curvature = float(np.vdot(d, Hd))

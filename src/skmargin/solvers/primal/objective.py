@@ -24,9 +24,9 @@ from ..._runtime.shared_rows import window
 from ...losses import Own, SmoothLoss
 from ...regularizers import SmoothPenalty
 from ...rows.gram import row_blocks, squared_norms
+from ..tuning import DEFAULT, PrimalTuning
 from .rows import Rows
 
-_PRECONDITION_ROWS = 200
 _LARGE = 30.0  # times the median variance, from which a feature has its own unit in the preconditioner
 _SMALLEST = 1 / WITH_SQUARE  # length of rows up to which a ``w`` that moves a score has squares beyond double precision
 _DROPPED = 1e-7  # share of the curvature that the samples left out of an explicit Hessian may have
@@ -76,9 +76,10 @@ class PrimalObjective:
         penalty: SmoothPenalty,
         fit_intercept: bool = True,
         eps: float = 0.0,
+        tuning: PrimalTuning = DEFAULT.primal,
         n_jobs: int | None = 1,
     ) -> None:
-        self.rows = Rows(X, dtype=np.float64, n_jobs=n_jobs)
+        self.rows, self.tuning = Rows(X, dtype=np.float64, tuning=tuning, n_jobs=n_jobs), tuning
         self.weight, self.total = weight, float(weight.sum())
         self.own = (np.arange(len(y)), y)
         self.n_classes, self.loss, self.penalty = n_classes, loss, penalty
@@ -246,7 +247,7 @@ class PrimalObjective:
         n, d = self.rows.shape
         if self.rows.sparse:
             return lambda G: G
-        some = slice(0, n, max(1, n // _PRECONDITION_ROWS))
+        some = slice(0, n, max(1, n // self.tuning.precondition_rows))
         weight = self.weight[some] / float(self.weight[some].sum())
         B = (self.rows.X[some] - self.centre) * np.sqrt(weight).astype(self.rows.dtype)[:, None]
         sizes = np.einsum("ij,ij->j", B, B, dtype=np.float64)

@@ -23,11 +23,7 @@ from .objective import Point, PrimalObjective
 
 Map = Callable[[np.ndarray], np.ndarray]
 
-_STRONG = 0.1  # strength from which a pair is worth its place in the Cholesky factor
-_DROPPED = 0.03  # strength, spread over the features, that the samples left out of a Hessian may have
 _LOST = 1e-4  # share of the curvature in the intercepts, which no penalty has, that they may have
-_FEW_PRODUCTS = 100_000  # multiply-adds with the rows that are not worth a choice
-_FEW_LEFT_OUT = 0.1  # share of the samples below which to go round them takes longer than they do
 _UNSEEN = 1e-2  # share of the penalty that stands for the intercepts, which it does not see
 
 
@@ -38,7 +34,7 @@ class Pairs:
     """
 
     def __init__(self, objective: PrimalObjective, point: Point) -> None:
-        self.objective, self.point = objective, point
+        self.objective, self.point, self.tuning = objective, point, objective.tuning
         k, y = objective.n_classes, objective.own[1]
         W, _ = objective._split(point.theta)
         self.n_features, self.size = len(W), objective.row_size**2
@@ -59,7 +55,7 @@ class Pairs:
 
     def _strongest(self, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Samples and classes of at most so many pairs; all where they are that few."""
-        strong = self.strength >= (_STRONG if self.strength.size > most else 0)
+        strong = self.strength >= (self.tuning.strong_pair if self.strength.size > most else 0)
         n_strong = int(np.count_nonzero(strong))
         if n_strong > most:
             strong &= self.strength >= np.partition(self.strength[strong], n_strong - most)[n_strong - most]
@@ -68,14 +64,14 @@ class Pairs:
 
     def hessian(self) -> Map:
         """The Hessian's map without the samples that hardly count, at small smoothing nearly all."""
-        if self.objective.rows.X.size * self.objective.n_classes < _FEW_PRODUCTS:
+        if self.objective.rows.X.size * self.objective.n_classes < self.tuning.few_products:
             return self.objective.hessian(self.point)
         sizes, weights = (A.sum(axis=1, dtype=np.float64) for A in (self.strength, self.h))
         order = np.argsort(sizes)
         dropped, lost = np.cumsum(sizes[order]), np.cumsum(weights[order])
-        first = np.searchsorted(dropped, _DROPPED * self.n_features, side="right")
+        first = np.searchsorted(dropped, self.tuning.dropped * self.n_features, side="right")
         first = min(first, np.searchsorted(lost, _LOST * lost[-1], side="right"))
-        if first < _FEW_LEFT_OUT * len(order):
+        if first < self.tuning.few_left_out * len(order):
             return self.objective.hessian(self.point)
         some, at = self.objective.some_rows(self.point, np.sort(order[first:]))
         return some.hessian(at)

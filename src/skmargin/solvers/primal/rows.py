@@ -12,11 +12,7 @@ from scipy import sparse
 
 from ..._runtime.shared_rows import converted, window
 from ..._runtime.threads import on_threads, thread_count
-
-_BLOCK_WORK = 16_000_000  # multiply-adds of one block of a threaded product
-_CHUNK = 1 << 21  # bytes of the rows that a product gathers at once
-_FEW = 1 << 22  # bytes up to which some rows are copied instead: a constant, however large X is
-_GRAM_COLUMNS = 128  # at least so many at once: fewer are slower than the memory of the result
+from ..tuning import DEFAULT, PrimalTuning
 
 Map = Callable[[np.ndarray], np.ndarray]
 
@@ -33,10 +29,17 @@ class Rows:
     machine.
     """
 
-    def __init__(self, X: Any, kept: np.ndarray | None = None, dtype: Any = None, n_jobs: int | None = 1) -> None:
+    def __init__(
+        self,
+        X: Any,
+        kept: np.ndarray | None = None,
+        dtype: Any = None,
+        tuning: PrimalTuning = DEFAULT.primal,
+        n_jobs: int | None = 1,
+    ) -> None:
         self.n_jobs = n_jobs
-        self.dtype = np.dtype(dtype or X.dtype)
-        if X.dtype != self.dtype and X.size * self.dtype.itemsize <= _FEW:
+        self.dtype, self.tuning = np.dtype(dtype or X.dtype), tuning
+        if X.dtype != self.dtype and X.size * self.dtype.itemsize <= tuning.copy_bytes:
             X = X.astype(self.dtype)
         self.X, self.kept, self.sparse = X, kept, sparse.issparse(X)
         self.shape: tuple[int, int] = (X.shape[0] if kept is None else len(kept), X.shape[1])
@@ -46,26 +49,26 @@ class Rows:
 
     def some(self, kept: np.ndarray) -> Rows:
         """Some of all rows."""
-        few = not self.sparse and len(kept) * self.shape[1] * self.dtype.itemsize <= _FEW
+        few = not self.sparse and len(kept) * self.shape[1] * self.dtype.itemsize <= self.tuning.copy_bytes
         if few or self.transposes:
-            return Rows(self.X[kept], dtype=self.dtype, n_jobs=self.n_jobs)
-        return Rows(self.X, kept, self.dtype, self.n_jobs)
+            return Rows(self.X[kept], dtype=self.dtype, tuning=self.tuning, n_jobs=self.n_jobs)
+        return Rows(self.X, kept, self.dtype, self.tuning, self.n_jobs)
 
     @cached_property
     def _transposed(self) -> Rows:
-        return Rows(self.X.T.tocsr(), dtype=self.dtype, n_jobs=self.n_jobs)
+        return Rows(self.X.T.tocsr(), dtype=self.dtype, tuning=self.tuning, n_jobs=self.n_jobs)
 
     def astype(self, dtype: Any) -> Rows:
-        """All rows in another precision (shared where they were lent)."""
+        """All rows in another precision (shared where the rows are shared)."""
         if np.result_type(self.X, dtype) == dtype:
-            return Rows(self.X, dtype=dtype, n_jobs=self.n_jobs)
+            return Rows(self.X, dtype=dtype, tuning=self.tuning, n_jobs=self.n_jobs)
         numbers = self.X.data if self.sparse else self.X
         other = converted(numbers, dtype, lambda whole: whole.astype(dtype))
         if not self.sparse:
-            return Rows(other, n_jobs=self.n_jobs)
+            return Rows(other, tuning=self.tuning, n_jobs=self.n_jobs)
         X = type(self.X)(self.X.shape, dtype=dtype)  # its constructor would copy small parts of arrays
         X.data, X.indices, X.indptr = other, self.X.indices, self.X.indptr
-        return Rows(X, n_jobs=self.n_jobs)
+        return Rows(X, tuning=self.tuning, n_jobs=self.n_jobs)
 
     # -- products -----------------------------------------------------------------------------------------------------
 
@@ -119,7 +122,7 @@ class Rows:
             assert G is not None
             return G, total
 
-        found = self._run(block, _blocks(len(parts), self._work(W.shape[1]) // _BLOCK_WORK))
+        found = self._run(block, _blocks(len(parts), self._work(W.shape[1]) // self.tuning.block_work))
         return _total(G for G, _ in found), _total(total for _, total in found).astype(W.dtype)
 
     def gram(self, centre: np.ndarray, dtype: Any = None) -> np.ndarray:
@@ -131,7 +134,7 @@ class Rows:
             u = X @ centre
             return (X @ X.T).toarray() - u[:, None] - u + centre @ centre
         K = np.zeros((n, n), dtype or self.dtype)
-        step = max(_GRAM_COLUMNS, _CHUNK // (K.itemsize * max(1, n)))
+        step = max(self.tuning.gram_columns, self.tuning.chunk_bytes // (K.itemsize * max(1, n)))
         for start in range(0, d, step):
             columns = slice(start, start + step)
             X = np.subtract(self.X[:, columns][kept], centre[columns], dtype=K.dtype)
@@ -149,7 +152,7 @@ class Rows:
 
     def _blocks(self, n_columns: int) -> list[slice]:
         """Blocks of rows of a product, for the threads."""
-        blocks = _blocks(self.shape[0], self._work(n_columns) // _BLOCK_WORK)
+        blocks = _blocks(self.shape[0], self._work(n_columns) // self.tuning.block_work)
         if not self.sparse or self.kept is not None or len(blocks) == 1:
             return blocks
         wanted = np.linspace(0, self.X.nnz, len(blocks) + 1)[1:-1]  # as many numbers in each
@@ -162,7 +165,7 @@ class Rows:
             yield rows
             return
         width = self.X.nnz // max(1, self.X.shape[0]) if self.sparse else self.shape[1]
-        most = _CHUNK // self.dtype.itemsize
+        most = self.tuning.chunk_bytes // self.dtype.itemsize
         step = max(1, (max(most, 4 * self.shape[1]) if self.sparse else most) // max(1, width))
         for start in range(rows.start, rows.stop, step):
             yield slice(start, min(start + step, rows.stop))

@@ -17,11 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-POLISH_ROWS, POLISH_STEPS = 1000, 20
-EXTRA_WORK = 1 << 30  # multiply-adds of ascent beyond the tolerance asked for, where they lead to the exact optimum
-EXACT = 1e-14
-INTERIOR_STEPS = 100  # it usually takes 20
-FEWEST = 50  # passes of ascent before another gear
+from ..tuning import DEFAULT, TwoClassTuning
+
+EXACT = 1e-14  # relative gap that rounding allows
 Solve = Callable[[np.ndarray], np.ndarray]
 
 
@@ -42,6 +40,7 @@ class Box:
     patience: int
     block: Callable[[np.ndarray], np.ndarray]
     ascend: Callable[..., Any]
+    tuning: TwoClassTuning = DEFAULT.two_class
 
     def margins(self, g: np.ndarray) -> np.ndarray:
         """``y f`` of a dual point."""
@@ -62,8 +61,8 @@ Found = tuple[np.ndarray, float, float]  # g, objective, relative gap
 def maximise(box: Box, tol: float, max_iter: int, seed: int, g: np.ndarray) -> tuple[np.ndarray, float, float, int]:
     """Solve to a relative gap of ``tol``, and exactly where that is cheap: g, objective, relative gap, passes."""
     zero, passes = np.zeros(len(box.y)), 0
-    free_passes = EXTRA_WORK // box.pass_cost
-    limit, aim = max(FEWEST, box.patience), tol
+    free_passes = box.tuning.extra_work // box.pass_cost
+    limit, aim = max(box.tuning.ascent_passes, box.patience), tol
     best: Found = (g, np.inf, np.inf)
     while True:
         limit = min(max_iter - passes, limit)
@@ -96,7 +95,7 @@ def _interior(box: Box, g: np.ndarray, tol: float) -> Found | None:
     offset = 0.1 * float(np.abs(slope).mean()) + 1e-3
     z, w = np.maximum(slope, 0) + offset, np.maximum(-slope, 0) + offset
     best: Found | None = None
-    for _ in range(INTERIOR_STEPS):
+    for _ in range(box.tuning.interior_steps):
         left = cap - u
         try:
             solve = box.shifted(z / u + w / left)
@@ -139,10 +138,10 @@ def polish(box: Box, g: np.ndarray, gap: float) -> Found | None:
     y, cap, lin = box.y, box.cap, box.lin
     A = np.maximum(box.curvature, 1e-300)
     u, d = g - lin, box.margins(g)
-    for _ in range(POLISH_STEPS):
+    for _ in range(box.tuning.polish_steps):
         wish = u + (1 - d) / A
         free = np.flatnonzero((wish > 0) & (wish < cap))
-        if len(free) > POLISH_ROWS:
+        if len(free) > box.tuning.polish_rows:
             return best
         u = np.clip(u, 0, cap)
         u = np.where(wish >= cap, cap, np.where(wish <= 0, 0.0, u))

@@ -35,25 +35,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 
 from ..._core import _ext
+from ...rows.arrays import Rows, core_arrays
 from ...rows.gram import inner_products, refuse_indefinite, row_blocks
-from ..dual.linear import FLOAT32_TOL, core_arrays
-from .box import EXACT, FEWEST, Box, Solve, maximise, polish
+from ..tuning import DEFAULT, Tuning
+from .box import EXACT, Box, Solve, maximise, polish
 from .lapack import cholesky, cholesky_solve, cholesky_solve_rows
 from .ridge_spectrum import Solution, dense
 from .row_sources import products
 from .weighted_rows import WeightedRows
-
-FEW_FEATURES = 2000
-DENSE_NUMBERS = 1 << 25  # sparse rows are made dense up to so many numbers
-GRAM_ROWS = 4000  # rows up to which products of all pairs of them may be kept
-PRODUCT_SPEED = 8  # multiply-adds of a product of matrices in the time of one of a pass
-REFINEMENTS = 5  # at most; one is usual
 
 
 class LdmPoint(NamedTuple):
@@ -172,7 +167,13 @@ def modified_kernel(K: np.ndarray, problem: LDMProblem) -> np.ndarray:
 
 
 def solve_kernel_ldm(
-    K: np.ndarray, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None = None
+    K: np.ndarray,
+    problem: LDMProblem,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    state: LDMState | None = None,
+    tuning: Tuning = DEFAULT,
 ) -> LDMState:
     """Hinge LDM on a kernel matrix; ``f = K coef``."""
 
@@ -181,7 +182,7 @@ def solve_kernel_ldm(
         return a, f, float(a @ f)
 
     try:
-        return _solve_gram(K, scores, problem, tol, max_iter, seed, state)
+        return _solve_gram(K, scores, problem, tol, max_iter, seed, state, tuning)
     except linalg.LinAlgError as error:
         raise ValueError(
             f"lambda2={problem.l2:.3g} is too large for this kernel matrix: its rounding outweighs the penalty."
@@ -196,6 +197,7 @@ def _solve_gram(
     max_iter: int,
     seed: int,
     state: LDMState | None,
+    tuning: Tuning,
 ) -> LDMState:
     """Solve on K; ``scores(a)`` gives the coefficients to publish, their scores and ``||w||^2``."""
     y = problem.y
@@ -211,6 +213,7 @@ def _solve_gram(
         patience=len(y),
         block=lambda free: Kt[np.ix_(free, free)],
         ascend=lambda *task: _ext.gram_box(Kt, *task),
+        tuning=tuning.two_class,
     )
     solver = cache(lambda: _spread_solver(K, problem))
 
@@ -220,7 +223,7 @@ def _solve_gram(
             missing = problem.spread(f) - z
             return LdmPoint(coef, f, norm, 0.5 * float(missing @ missing)), missing
 
-        return _refined(at, solver, problem.spread(Kt @ c), enough)
+        return _refined(at, solver, problem.spread(Kt @ c), enough, tuning.two_class.refinements)
 
     return _solved(box, machine, problem, tol, max_iter, seed, state)
 
@@ -240,14 +243,18 @@ def _spread_solver(K: np.ndarray, problem: LDMProblem) -> Solve:
 
 
 def _refined(
-    at: Callable[[np.ndarray], tuple[LdmPoint, np.ndarray]], solver: Callable[[], Solve], x: np.ndarray, enough: float
+    at: Callable[[np.ndarray], tuple[LdmPoint, np.ndarray]],
+    solver: Callable[[], Solve],
+    x: np.ndarray,
+    enough: float,
+    refinements: int,
 ) -> LdmPoint:
     """Refine until ``rest`` is ``enough``, relative to the norm; ``at(x)`` gives a machine, and what x misses."""
     best, missing = at(x)
     if not best.rest > enough * best.norm:
         return best
     solve = solver()
-    for _ in range(REFINEMENTS):
+    for _ in range(refinements):
         x = x + solve(missing)
         before, (other, missing) = best.rest, at(x)
         if not other.rest < before:
@@ -285,12 +292,19 @@ def _solved(
 
 
 def solve_features_ldm(
-    X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None = None
+    X: Rows,
+    problem: LDMProblem,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    state: LDMState | None = None,
+    tuning: Tuning = DEFAULT,
 ) -> LDMState:
     """Hinge LDM on features, dense or sparse; ``f = X coef``."""
     n, d = X.shape
-    if d > FEW_FEATURES or (sparse.issparse(X) and n * d > DENSE_NUMBERS):
-        return _solve_many(X, problem, tol, max_iter, seed, state)
+    many = d > tuning.two_class.few_features
+    if many or (sparse.issparse(X) and n * d > tuning.two_class.dense_numbers):
+        return _solve_many(X, problem, tol, max_iter, seed, state, tuning)
     p, y = problem.p, problem.y
     L = _spread_triangle(X, problem)
     rows = np.empty(X.shape)
@@ -308,6 +322,7 @@ def solve_features_ldm(
         patience=6 * rows.shape[1],
         block=lambda free: rows[free] @ rows[free].T,
         ascend=lambda *task: _ext.dense_box(rows, *task),
+        tuning=tuning.two_class,
     )
 
     def solve(missing: np.ndarray) -> np.ndarray:
@@ -321,12 +336,18 @@ def solve_features_ldm(
             rest = missing - _back(X, problem.gathered(dz))
             return LdmPoint(w, f, float(w @ w), 0.5 * float(rest @ rest + dz @ dz)), missing
 
-        return _refined(at, lambda: solve, linalg.solve_triangular(L.T, c @ rows, check_finite=False), enough)
+        return _refined(
+            at,
+            lambda: solve,
+            linalg.solve_triangular(L.T, c @ rows, check_finite=False),
+            enough,
+            tuning.two_class.refinements,
+        )
 
     return _solved(box, machine, problem, tol, max_iter, seed, state)
 
 
-def _spread_triangle(X: Any, problem: LDMProblem) -> np.ndarray:
+def _spread_triangle(X: Rows, problem: LDMProblem) -> np.ndarray:
     """Lower triangle L with ``L L' = G``, from the rows themselves where G is beyond double precision."""
     p, y = problem.p, problem.y
     G, h = WeightedRows(X, np.arange(len(y)), np.sqrt(p)).inner((np.sqrt(p) * y)[None])
@@ -339,7 +360,7 @@ def _spread_triangle(X: Any, problem: LDMProblem) -> np.ndarray:
         return linalg.qr(np.vstack([centred, np.eye(len(G))]), mode="economic", check_finite=False)[1].T
 
 
-def _back(X: Any, c: np.ndarray) -> np.ndarray:
+def _back(X: Rows, c: np.ndarray) -> np.ndarray:
     """``X'c``; of rows in another number type block by block, since they are converted."""
     if sparse.issparse(X) or X.dtype == c.dtype:
         return np.asarray(X.T @ c)
@@ -347,7 +368,7 @@ def _back(X: Any, c: np.ndarray) -> np.ndarray:
 
 
 def _solve_products(
-    X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None
+    X: Rows, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None, tuning: Tuning
 ) -> LDMState:
     """Few rows: ``K = X X'``, whose rounding is that of the steps only, not of ``w = X'a``."""
 
@@ -355,18 +376,22 @@ def _solve_products(
         w = _back(X, a)
         return w, products(X, w), float(w @ w)
 
-    return _solve_gram(inner_products(X, None, np.float64), scores, problem, tol, max_iter, seed, state)
+    return _solve_gram(inner_products(X, None, np.float64), scores, problem, tol, max_iter, seed, state, tuning)
 
 
-def _solve_many(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None) -> LDMState:
+def _solve_many(
+    X: Rows, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None, tuning: Tuning
+) -> LDMState:
     """Many features: passes over the rows; where these are few and the passes have cost as much, ``K = X X'``."""
     n, numbers = X.shape[0], X.nnz if sparse.issparse(X) else X.size
-    patience = max(FEWEST, int((n * numbers + 2 * n**3) / (PRODUCT_SPEED * max(1, numbers))))
-    found = _solve_rows(X, problem, tol, min(max_iter, patience) if n <= GRAM_ROWS else max_iter, seed, state)
+    t = tuning.two_class
+    patience = max(t.ascent_passes, int((n * numbers + 2 * n**3) / (t.product_speed * max(1, numbers))))
+    most = min(max_iter, patience) if n <= t.gram_rows else max_iter
+    found = _solve_rows(X, problem, tol, most, seed, state, tuning.linear.float32_tol)
     if found.gap <= tol or found.n_iter >= max_iter:
         return found
     try:
-        other = _solve_products(X, problem, tol, max_iter - found.n_iter, seed, found)
+        other = _solve_products(X, problem, tol, max_iter - found.n_iter, seed, found, tuning)
     except linalg.LinAlgError:  # l2 K is beyond double precision
         return found
     return replace(other if other.gap < found.gap else found, n_iter=found.n_iter + other.n_iter)
@@ -388,10 +413,18 @@ def _shifted_rows(rows: np.ndarray, theta: np.ndarray) -> Solve:
     return lambda x: x / theta - scaled @ cholesky_solve(M, scaled.T @ x)
 
 
-def _solve_rows(X: Any, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None) -> LDMState:
+def _solve_rows(
+    X: Rows,
+    problem: LDMProblem,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    state: LDMState | None,
+    float32_tol: float,
+) -> LDMState:
     p, y, l1, l2 = problem.p, problem.y, problem.l1, problem.l2
     cap, kappa = problem.C * problem.weight, l2 * p
-    arrays = core_arrays(X, X.dtype if tol >= FLOAT32_TOL else np.float64)
+    arrays = core_arrays(X, X.dtype if tol >= float32_tol else np.float64)
     ascend = _ext.csr_box if sparse.issparse(X) else _ext.dense_box
     toward = _back(X, p * y)
     mu, g, passes, inner_tol, before = 1.0, l1 * p, 0, 0.3 * tol, (np.nan, np.nan)
@@ -435,10 +468,3 @@ def least_squares_factor(solution: Solution, problem: LDMProblem) -> tuple[Solut
     factor = (problem.C + problem.l1 / S) / (kappa - problem.l2 * m1 / S)
     objective = 0.5 * problem.C * S - 0.5 * (problem.l1 + problem.C * S) * factor * m1
     return Solution(solution.coef * factor, solution.intercept * factor, solution.residual), float(objective.sum())
-
-
-def with_constant(X: Any) -> Any:
-    """X with a column of ones: the penalised intercept."""
-    if sparse.issparse(X):
-        return sparse.hstack([X, np.ones((X.shape[0], 1), dtype=X.dtype)], format="csr")
-    return np.hstack([dense(X), np.ones((X.shape[0], 1), dtype=X.dtype)])

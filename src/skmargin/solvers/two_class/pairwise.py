@@ -19,9 +19,9 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from ..._runtime.tasks import run
 from ..._runtime.threads import blas_threads
+from ..tuning import DEFAULT, TwoClassTuning
 
 METHODS = ("fuzzy_pairwise", "ovo", "ovr")
-MANY_ROWS = 1000  # of a square matrix, from which several BLAS threads gain; on smaller ones they wait for each other
 
 
 class Subproblem(NamedTuple):
@@ -78,7 +78,13 @@ def winners(F: np.ndarray, n_classes: int, method: str) -> np.ndarray:
     return (scores[:, 0] > 0).astype(np.intp) if n_classes == 2 else scores.argmax(axis=1)
 
 
-def over_threads(work: Callable[..., Any], items: Iterable[Any], n_jobs: int | None, n_rows: int) -> list[Any]:
+def over_threads(
+    work: Callable[..., Any],
+    items: Iterable[Any],
+    n_jobs: int | None,
+    n_rows: int,
+    tuning: TwoClassTuning = DEFAULT.two_class,
+) -> list[Any]:
     """``[work(item) for item in items]`` on threads, which share every array; each with one BLAS thread.
 
     A single thread leaves BLAS its own where the largest item has many rows.
@@ -89,8 +95,8 @@ def over_threads(work: Callable[..., Any], items: Iterable[Any], n_jobs: int | N
     def task(place: int) -> None:
         results[place] = work(items[place])
 
-    with blas_threads(1) if count > 1 or n_rows < MANY_ROWS else nullcontext():
-        run([partial(task, place) for place in range(len(items))], count, uninterruptible=n_rows >= MANY_ROWS)
+    with blas_threads(1) if count > 1 or n_rows < tuning.blas_rows else nullcontext():
+        run([partial(task, place) for place in range(len(items))], count, uninterruptible=n_rows >= tuning.blas_rows)
     return results
 
 

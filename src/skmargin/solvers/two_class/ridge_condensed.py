@@ -73,7 +73,7 @@ def solutions_features(
     """
     p = spec.weights(weight)
     root = np.sqrt(p)
-    A = WeightedRows(source.Phi, rows, root)
+    A = WeightedRows(source.Phi, rows, root, source.tuning)
     n, N = A.shape
     x, rest = _vectors(root, Y, spec)
     if strengths.min() < EIGENVALUE_DIGITS * float(p @ source.squared_norms[rows]):  # the sum of all eigenvalues

@@ -92,7 +92,7 @@ def solve_features_ridge(
     """Solution on some rows of explicit features, dense or sparse; the other arguments are of these rows."""
     given, weight = weight, spec.weights(weight)
     root = np.sqrt(weight)
-    A = WeightedRows(source.Phi, rows, root)
+    A = WeightedRows(source.Phi, rows, root, source.tuning)
     n, N = A.shape
     if s == 0:
         spectrum = spectrum_of_features(source.rows(rows), given, spec, s)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from ...rows.arrays import Rows
 from ...rows.gram import row_blocks, squared_norms
+from ..tuning import DEFAULT, TwoClassTuning
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class KernelBlocks:
     """``block(rows, columns)`` gives a fresh kernel matrix; the two are the same array where it is square."""
 
     block: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    tuning: TwoClassTuning = DEFAULT.two_class
 
     def square(self, rows: np.ndarray) -> np.ndarray:
         """Kernel matrix of some rows, which the caller may overwrite."""
@@ -29,7 +31,7 @@ class KernelBlocks:
 
     def scores(self, rows: np.ndarray, fitted: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Products of ``coef`` (one row for each of the fitted rows) at other rows, in blocks."""
-        step = max(1, (1 << 22) // max(1, len(fitted)))
+        step = max(1, self.tuning.score_numbers // max(1, len(fitted)))
         parts = [self.block(rows[i : i + step], fitted) @ coef for i in range(0, len(rows), step)]
         return np.concatenate(parts) if parts else np.empty((0, coef.shape[1]), dtype=coef.dtype)
 
@@ -38,14 +40,15 @@ class KernelBlocks:
 class Features:
     """Rows of features, dense or sparse."""
 
-    Phi: Any
+    Phi: Rows
+    tuning: TwoClassTuning = DEFAULT.two_class
 
     @cached_property
     def squared_norms(self) -> np.ndarray:
         """``||phi_i||^2`` of all rows."""
         return squared_norms(self.Phi)
 
-    def rows(self, rows: np.ndarray) -> Any:
+    def rows(self, rows: np.ndarray) -> Rows:
         """Features of some rows; a view where they are all."""
         return self.Phi if len(rows) == self.Phi.shape[0] else self.Phi[rows]
 
@@ -57,7 +60,7 @@ class Features:
 Source = KernelBlocks | Features
 
 
-def products(X: Any, W: np.ndarray) -> np.ndarray:
+def products(X: Rows, W: np.ndarray) -> np.ndarray:
     """``X W``, dense; of rows in another number type than W block by block, since they are converted."""
     if sparse.issparse(X) or X.dtype == W.dtype:
         return np.asarray(X @ W)
