@@ -8,13 +8,14 @@
 There is no state for each row: duals are a function of (W, b, w), and a pass is one sum over rows, wherever they lie.
 The residuals shrink with the square of w, so that a small multiple of sqrt(tol) is enough, and a handful of steps.
 
-plan    a sample S of the rows, solved by the solver for rows in memory, gives the first point and the prior L0
+plan    a sample S of the rows gives the prior L0 and, by steps from zero, the first point
         fresh rows V give the width, and say whether this gear suits: rows that can be separated have an empty band
 stages  where there are far more rows than in S: a few steps on an eighth of them, at a larger width
         steps on all rows
 certify in double precision from the rows as given
 
-given    rows in blocks, a problem, a function that solves the sample, or the point of an earlier solve
+given    rows in blocks, a problem, a function that solves the sample where steps from zero fail, perhaps the point of
+         an earlier solve
 returned the point, its objective and certified gap; or why this gear does not suit
 """
 
@@ -46,6 +47,8 @@ MIDDLE_SHARE, MIDDLE_WIDTH, MIDDLE_CURVATURE, MIDDLE_STEPS = 1 / 8, 0.03, 0.1, 4
 MIDDLE_BYTES = 1 << 26  # most that a copy of some of the rows of a file takes
 CURVATURE_WIDTH = 0.05  # least width of the curvature of the first step on all rows
 WILD_WIDTH = 0.4  # first width where the sample tells little
+ZERO_WIDTH, FIRST_WIDTH = 2.0, 0.05  # first and last width of the steps on S from zero, where all classes tie
+FIRST_PASSES, FIRST_STEPS = 24, 8
 MOST_PASSES, MOST_TRIALS = 40, 12
 
 
@@ -121,16 +124,28 @@ class SmoothedNewton:
         seen = look(self.rows, (size, FRESH_ROWS), CLASS_ROWS, self.seed, copied)
         self.S, self.V, self.M = seen.first, seen.second, seen.large
         self._see_rows(seen)
-        W, b = solve_sample(self.S, self.problem.C * self.S.inflated()) if start is None else start
-        self.W = self._point(W, b)
         self.sample_block, self.fresh_block = (Block(one.X, one.y, one.inflated(), 0) for one in (self.S, self.V))
         self._set_penalty()
         self._make_prior()
+        if start is not None:
+            self.W = self._point(*start)
+        elif not self._descend_from_zero():
+            self.W = self._point(*solve_sample(self.S, self.problem.C * self.S.inflated()))
         of_sample = self._sum(self.sample_block, 1.0).loss
         self.fresh_loss = self._sum(self.fresh_block, 1.0).loss
         self.loss_ratio = self.fresh_loss / max(of_sample, 1e-9 * self.fresh_loss, np.finfo(float).tiny)
         self.calm = self.loss_ratio < CALM
         self._choose_width()
+
+    def _descend_from_zero(self) -> bool:
+        """The first point: steps on the sample from W = 0 at ever smaller widths; whether they went well."""
+        sample = ArrayRows(*self.sample_block[:3], self.k, getattr(self.rows, "n_jobs", 1))
+        self.W, self.calm = np.zeros((self.k, self.D)), False
+        zero = self._sum(self.sample_block, 1.0).loss
+        stage = Stage(sample, 1.0, FIRST_WIDTH, 2 * ZERO_WIDTH, FIRST_PASSES, FIRST_STEPS, False, ZERO_WIDTH)
+        end = self._descend(stage)
+        self.lam = 0.0
+        return end.width <= 2 * FIRST_WIDTH and end.objective < zero
 
     def _share_to_copy(self) -> float:
         """The share of rows, too many for memory, that the middle stage holds a copy of."""
@@ -230,14 +245,15 @@ class SmoothedNewton:
 
     # ---- passes ----
 
-    def _task(self, W: np.ndarray, width: float, hessian: float, share: float = 1.0) -> SmoothPass:
+    def _task(self, W: np.ndarray, width: float, hessian: float, stage: Stage | None = None) -> SmoothPass:
+        share = 1.0 if stage is None else stage.share
         return SmoothPass(self.problem, self.frame, W, width, hessian, share, self.seed + 1, self.single)
 
     def _half(self, W: np.ndarray) -> float:
         return 0.5 * float((np.square(W) * self.penalty).sum())
 
     def _pass(self, stage: Stage, W: np.ndarray, width: float, hessian: float) -> Place:
-        sums = stage.rows.map_sum(self._task(W, width, hessian, stage.share))
+        sums = stage.rows.map_sum(self._task(W, width, hessian, stage))
         self.passes += stage.final
         half = self._half(W)
         gradient = W * self.penalty - sums.gradient
@@ -264,7 +280,7 @@ class SmoothedNewton:
         """Newton steps at widths down to that of the stage."""
         wild = not self.calm
         goal, hessian = stage.width, stage.hessian
-        width = max(goal, WILD_WIDTH) if wild else goal
+        width = max(goal, stage.first) if wild else goal
         if wild:
             hessian = 2 * width
         here = self._pass(stage, self.W, width, hessian)
@@ -368,6 +384,7 @@ class Stage:
     passes: int  # at most
     steps: int
     final: bool  # on all rows: the gap counts
+    first: float = WILD_WIDTH  # width to begin with where the point may be far from the solution
 
 
 @dataclass(frozen=True)
