@@ -42,11 +42,13 @@ GAP_SHARE = 0.6  # share of tol that the residuals may use
 LEAST_PAIRS, LEAST_PAIRS_WILD = 10.0, 100.0  # pairs in the band for each parameter, else the rows can be separated
 CALM, MOST_LOSS = 1.1, 1.5  # loss of fresh rows beside that of S: where S tells all, and where it tells nothing
 DOUBLE_TOL = 1e-5  # below it passes are in float64
+SINGLE_DIGITS = 1e-6  # gain of a step, relative to the objective, below which float32 may not see it
 FEW_SAMPLES = 16  # times S, from which on the middle stage pays
 MIDDLE_SHARE, MIDDLE_WIDTH, MIDDLE_CURVATURE, MIDDLE_STEPS = 1 / 8, 0.03, 0.1, 4
 MIDDLE_BYTES = 1 << 26  # most that a copy of some of the rows of a file takes
 CURVATURE_WIDTH = 0.05  # least width of the curvature of the first step on all rows
 WILD_WIDTH = 0.4  # first width where the sample tells little
+SEPARABLE_LOSS = 5e-3  # sum of the losses of S beside that at zero, below which the band is all but empty
 ZERO_WIDTH, FIRST_WIDTH = 2.0, 0.05  # first and last width of the steps on S from zero, where all classes tie
 FIRST_PASSES, FIRST_STEPS = 24, 8
 MOST_PASSES, MOST_TRIALS = 40, 12
@@ -98,6 +100,8 @@ def solve_blocks(
         reason = gear.unsuitable()
         if reason and not force:
             return Refused(reason)
+        if gear.separable:
+            gear.begin_anyway(solve_sample)
         return gear.run(max_passes)
 
 
@@ -113,6 +117,7 @@ class SmoothedNewton:
         self.single = tol >= DOUBLE_TOL
         self.passes = 0
         self.lam = 0.0
+        self.separable = False
 
     # ---- plan ----
 
@@ -131,6 +136,16 @@ class SmoothedNewton:
             self.W = self._point(*start)
         elif not self._descend_from_zero():
             self.W = self._point(*solve_sample(self.S, self.problem.C * self.S.inflated()))
+        if not self.separable:
+            self._finish_plan()
+
+    def begin_anyway(self, solve_sample: SampleSolver) -> None:
+        """Go on although the sample can be separated."""
+        self.W = self._point(*solve_sample(self.S, self.problem.C * self.S.inflated()))
+        self._finish_plan()
+
+    def _finish_plan(self) -> None:
+        """The width, and what fresh rows say."""
         of_sample = self._sum(self.sample_block, 1.0).loss
         self.fresh_loss = self._sum(self.fresh_block, 1.0).loss
         self.loss_ratio = self.fresh_loss / max(of_sample, 1e-9 * self.fresh_loss, np.finfo(float).tiny)
@@ -142,9 +157,13 @@ class SmoothedNewton:
         sample = ArrayRows(*self.sample_block[:3], self.k, getattr(self.rows, "n_jobs", 1))
         self.W, self.calm = np.zeros((self.k, self.D)), False
         zero = self._sum(self.sample_block, 1.0).loss
-        stage = Stage(sample, 1.0, FIRST_WIDTH, 2 * ZERO_WIDTH, FIRST_PASSES, FIRST_STEPS, False, ZERO_WIDTH)
+        enough = SEPARABLE_LOSS * zero
+        stage = Stage(sample, 1.0, FIRST_WIDTH, 2 * ZERO_WIDTH, FIRST_PASSES, FIRST_STEPS, False, ZERO_WIDTH, enough)
         end = self._descend(stage)
         self.lam = 0.0
+        if self._sum(self.sample_block, 1.0).loss <= enough:
+            self.separable = True
+            return True
         return end.width <= 2 * FIRST_WIDTH and end.objective < zero
 
     def _share_to_copy(self) -> float:
@@ -231,6 +250,8 @@ class SmoothedNewton:
 
     def unsuitable(self) -> str:
         """Why this gear should not go on; empty if it should."""
+        if self.separable:
+            return "the rows can be separated, or nearly so"
         least = LEAST_PAIRS if self.calm else LEAST_PAIRS_WILD
         if self.verbose:
             print_line(
@@ -288,7 +309,13 @@ class SmoothedNewton:
         accepted = failures = 0
         passes = 1
         system = self._system(here)
-        while done is None and passes < stage.passes and accepted < stage.steps and failures < MOST_TRIALS:
+        while (
+            here.sums.loss > stage.enough
+            and done is None
+            and passes < stage.passes
+            and accepted < stage.steps
+            and failures < MOST_TRIALS
+        ):
             if stage.final:
                 goal = self._adjusted(goal, here, accepted)
             next_width = max(goal, 0.5 * here.width) if wild else goal
@@ -311,6 +338,11 @@ class SmoothedNewton:
                 done = self._certified(here) if stage.final else None
                 if done is None:
                     system = self._system(here)
+            elif stage.final and self.single and abs(slope) < SINGLE_DIGITS * here.objective:
+                self.single = False  # what is left to gain is below the rounding of float32
+                here = self._pass(stage, here.W, here.width, hessian)
+                passes, failures = passes + 1, 0
+                done, system = self._certified(here), self._system(here)
             else:
                 self.lam = max(1e-3, (10 if now >= 3 * abs(slope) else 4) * self.lam)
                 failures += 1
@@ -355,6 +387,7 @@ class SmoothedNewton:
         objective = self._half(here.W) + sums.loss
         gap = certified_gap(exact, sums, self.S)
         if gap > self.tol * objective:
+            self.single = False  # float32 was too coarse for these rows
             return None
         return self._state(here, gap / objective, objective)
 
@@ -385,6 +418,7 @@ class Stage:
     steps: int
     final: bool  # on all rows: the gap counts
     first: float = WILD_WIDTH  # width to begin with where the point may be far from the solution
+    enough: float = -1.0  # sum of the losses at which to stop
 
 
 @dataclass(frozen=True)
