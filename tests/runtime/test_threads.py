@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from threading import Barrier
 
+import joblib
 import pytest
 
 from skmargin._runtime import tasks, threads
-from skmargin._runtime.threads import _libraries, blas_count, blas_threads, on_threads, thread_count
+from skmargin._runtime.threads import _libraries, blas_threads, on_threads, thread_count
 
 
 def numbers():
@@ -64,12 +65,10 @@ def test_tasks_on_threads_leave_the_threads_as_they_were():
         assert numbers() == before
 
 
-def test_threads_of_our_own_are_as_many_as_those_of_blas_before_our_limits():
-    before = blas_count()
-    with blas_threads(1), blas_threads(2):
-        assert thread_count(None) == before
-        assert thread_count(3) == 3
-    assert thread_count(None) == before
+def test_threads_of_our_own_are_counted_as_joblib_counts_them():
+    assert thread_count(None) == 1
+    assert thread_count(3) == 3
+    assert thread_count(-1) == joblib.effective_n_jobs(-1)
 
 
 def test_items_are_worked_on_at_the_same_time_and_results_keep_their_order():

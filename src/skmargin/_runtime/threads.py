@@ -21,7 +21,6 @@ Result = TypeVar("Result")
 _lock = Lock()
 _open: dict[object, int] = {}  # the limits in force, in the order in which they began
 _first_limiter: Any = None  # restores the numbers of threads from before the first of them
-_unlimited = 1  # number of BLAS threads before the first limit
 
 
 @cache
@@ -66,12 +65,10 @@ def blas_threads(count: int) -> Iterator[None]:
     The number belongs to the process, not to a thread: where limits overlap the last one to begin is in force, and the
     last one to end gives back what was there before the first.  Each by itself would give back what another had set.
     """
-    global _first_limiter, _unlimited
+    global _first_limiter
     me = object()
     try:
         with _lock:
-            if not _open:
-                _unlimited = blas_count()
             limiter = _set(count)
             _first_limiter = limiter if not _open else _first_limiter
             _open[me] = count
@@ -87,11 +84,8 @@ def blas_threads(count: int) -> Iterator[None]:
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """Threads for `on_threads`: ``n_jobs`` as joblib counts it, or as many as BLAS has when no limit is open here."""
-    if n_jobs is not None:
-        return effective_n_jobs(n_jobs)
-    with _lock:
-        return _unlimited if _open else blas_count()
+    """Threads for `on_threads`: ``n_jobs`` as joblib counts it, one for None."""
+    return int(effective_n_jobs(n_jobs))
 
 
 @cache

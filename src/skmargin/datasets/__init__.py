@@ -5,6 +5,7 @@ from ._csv import read_csv
 from ._files import DataError
 from ._libsvm import read_libsvm
 from ._load import BUILT_IN, Dataset, load_dataset
+from ._open_rows import open_rows
 from ._parquet import read_parquet
 from ._plan import plan_columns
 from ._preprocess import table_preprocessor
@@ -18,6 +19,7 @@ __all__ = [
     "ParseText",
     "SoftClip",
     "load_dataset",
+    "open_rows",
     "plan_columns",
     "read_csv",
     "read_libsvm",

@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
@@ -23,7 +23,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .._numbers import WITH_SQUARE
 from .._runtime.progress import listening, print_line
+from ..rows.files import CountedRows, OpenRows, counted
 from ..rows.gram import check_gram
+from ..rows.labels import number
 from ..solvers.tuning import DEFAULT, Tuning
 from ._links import LinkedMachine
 
@@ -69,7 +71,7 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
         heard = context is not None or bool(getattr(self, "verbose", 0))
         start = time.perf_counter()
         with listening(Progress(self, context) if heard else None):
-            method(self, X, y, *args, **metadata)
+            (fit_rows if isinstance(X, OpenRows) else method)(self, X, y, *args, **metadata)
         if log.isEnabledFor(logging.DEBUG):
             log.debug("%s: %s, %.3g s", self, _outcome(self), time.perf_counter() - start)
         if context is not None:
@@ -84,6 +86,16 @@ def _outcome(estimator: Any) -> str:
     names = {"objective_": "objective %.6g", "dual_gap_": "relative gap %.1e", "n_iter_": "%d iterations"}
     known = {name: getattr(estimator, name, None) for name in names}
     return ", ".join(names[name] % np.max(value) for name, value in known.items() if value is not None)
+
+
+def fit_rows(estimator: Any, rows: OpenRows, y: Any = None, sample_weight: Any = None, **metadata: Any) -> None:
+    """Fit an estimator to rows in blocks, if it can be."""
+    name = type(estimator).__name__
+    if y is not None or sample_weight is not None or metadata:
+        raise ValueError(f"{name}.fit(rows) takes labels and weights from the rows; y and sample_weight must be None.")
+    if not getattr(estimator, "_in_blocks", False):
+        raise TypeError(f"{name} cannot be fitted to rows in blocks (open_rows): it needs all rows in memory.")
+    estimator._fit_rows(rows)
 
 
 class Progress:
@@ -162,6 +174,28 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
             X = canonical_csr(X)
         return Problem(X, codes, weight, k, kept)
 
+    def _count_rows(self, rows: OpenRows) -> CountedRows:
+        """Read rows in blocks once: check, count and encode them; set ``classes_`` and ``n_features_in_``."""
+        self.__dict__.pop("n_iter_", None)
+        found = counted(rows, getattr(self, "n_jobs", None))
+        classes, mass = found.classes, found.class_mass
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes in y (rows of weight 0 do not count), "
+                f"got one class: {classes.tolist()[0]!r}."
+            )
+        given = getattr(self, "class_weight", None)
+        if isinstance(given, str):
+            found.per_class = mass.sum() / (len(classes) * mass)
+            check_weights("class_weight", found.per_class)
+        elif given is not None:
+            found.per_class = weights_of_classes(given, classes)
+        self.classes_, self.n_features_in_ = classes, rows.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if rows.feature_names is not None:
+            self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+        return found
+
     def _check_rows(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """The rows and labels as arrays; sets ``n_features_in_``.
 
@@ -218,8 +252,8 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows to score.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or rows in blocks
+            The rows to score; of `skmargin.datasets.open_rows` the result is an iterator over blocks.
 
         Returns
         -------
@@ -227,8 +261,27 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
             One column for each class in the order of ``classes_``; with two classes a single column, positive
             where the second class wins.
         """
-        scores = self._finite_scores(self._check_predict(X))
+        if isinstance(X, OpenRows):
+            return self._blockwise(X, self._flat_scores)  # type: ignore[return-value]
+        return self._flat_scores(self._check_predict(X))
+
+    def _flat_scores(self, X: Any) -> np.ndarray:
+        """Scores of checked rows, as they are published."""
+        scores = self._finite_scores(X)
         return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def _blockwise(self, rows: OpenRows, method: Callable[[Any], np.ndarray]) -> Iterator[np.ndarray]:
+        """A method of each block of rows, which are checked where they are read."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if rows.n_features != self.n_features_in_:
+            raise ValueError(
+                f"{rows.name} has {rows.n_features} features, but {type(self).__name__} was fitted with "
+                f"{self.n_features_in_} features."
+            )
+        if names is not None and rows.feature_names is not None and rows.feature_names != names.tolist():
+            raise ValueError(f"{rows.name} has other features than {type(self).__name__} was fitted with.")
+        return (method(X) if X.shape[0] else self.classes_[:0] for X, _, _ in rows)
 
     def _finite_scores(self, X: Any) -> np.ndarray:
         """Scores of checked rows, of which there may be some that are not finite: they are refused."""
@@ -242,14 +295,16 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows to classify.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or rows in blocks
+            The rows to classify; of `skmargin.datasets.open_rows` the result is an iterator over blocks.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
             One of ``classes_`` for each row.
         """
+        if isinstance(X, OpenRows):
+            return self._blockwise(X, self._labels)  # type: ignore[return-value]
         return self._labels(self._check_predict(X))
 
     def _labels(self, X: Any) -> np.ndarray:
@@ -363,18 +418,6 @@ def check_weights(name: str, weight: np.ndarray) -> None:
         raise ValueError(f"{name} contains a number of size {weight.max():.1e}; at most {most:.0e} can be used.")
     if (least := weight.min(initial=1.0, where=weight > 0)) < 1 / most:
         raise ValueError(f"{name} contains a number of size {least:.1e}; at least {1 / most:.0e}, or 0, can be used.")
-
-
-def number(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct labels in order and the position of each label among them: `np.unique`, which sorts all of them."""
-    if y.dtype.kind not in "iu":
-        return np.unique(y, return_inverse=True)
-    low, high = int(y.min()), int(y.max())
-    if high - low >= len(y) or high > np.iinfo(np.int64).max:
-        return np.unique(y, return_inverse=True)
-    place = y.astype(np.int64) - low
-    present = np.bincount(place) > 0
-    return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1)[place]
 
 
 def seed_of(random_state: Any) -> int:

@@ -89,6 +89,8 @@ class CrammerSingerSVC(DualMachine):
     (True, True)
     """
 
+    _in_blocks = True
+
     def __init__(
         self,
         C: float = 1.0,

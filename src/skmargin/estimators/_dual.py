@@ -10,12 +10,20 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._runtime.memory import free_memory
 from .._runtime.threads import blas_threads
+from ..rows.blocks import BlockRows
+from ..rows.files import OpenRows
 from ..rows.gram import GRAM32_RTOL, KERNELS, check_symmetric, gram, resolve_gamma
 from ..rows.kernel_rows import KernelRows, max_squared_norm, row_dtype
+from ..rows.moments import Sample
+from ..solvers.blocks.from_rows import Loaded, is_small, load, solve_rows
+from ..solvers.blocks.newton import BlockState
+from ..solvers.blocks.passes import BlockProblem
 from ..solvers.dual.kernel import solve_kernel_dual
 from ..solvers.dual.kernel_factor import solve_kernel_factor
 from ..solvers.dual.linear import solve_linear
+from ..solvers.dual.many_rows import SAMPLE_TOL
 from ..solvers.dual.plan import can_factor, factor_cost, first_gear_iterations
 from ..solvers.dual.state import DualState, KernelState
 from ._base import COUNT, JOBS, Problem, fitting, seed_of
@@ -29,6 +37,7 @@ PROBE = 64  # rows on which a kernel function is tried
 class DualMachine(KernelScores):
     """A convex machine that is solved in the dual; a subclass names its loss."""
 
+    _in_blocks = False  # whether a linear machine can be fitted to rows in blocks
     _model_state = ("_gamma",)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -102,7 +111,11 @@ class DualMachine(KernelScores):
         self : object
             The fitted estimator.
         """
-        problem = self._check_problem(X, y, sample_weight)
+        self._fit_problem(self._check_problem(X, y, sample_weight))
+        return self
+
+    def _fit_problem(self, problem: Problem) -> None:
+        """Fit to checked rows in memory."""
         largest = self.C * problem.weight.max()
         if largest > LARGEST_CAP and not self._is_linear():
             raise ValueError(
@@ -126,7 +139,6 @@ class DualMachine(KernelScores):
             self._warm_state = WarmStart(solution, problem.y, self.C * problem.weight, loss)
         self.objective_, self.dual_gap_, self.n_iter_ = solution.objective, solution.gap, solution.n_iter
         self._warn_unless_converged(solution)
-        return self
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         if solution.gap is not None and solution.gap > self.tol:
@@ -142,6 +154,56 @@ class DualMachine(KernelScores):
         )  # fmt: skip
         self._set_linear(state.W, state.b)
         return state
+
+    def _fit_rows(self, rows: OpenRows) -> None:
+        """Fit to rows in blocks."""
+        if not self._is_linear():
+            raise ValueError(f"Rows in blocks (open_rows) need kernel='linear', got kernel={self.kernel!r}.")
+        self._fit_blocks(self._count_rows(rows))
+
+    def _fit_blocks(self, rows: BlockRows) -> None:
+        """Fit to counted rows, wherever they are; ``classes_`` and ``n_features_in_`` are set."""
+        k, seed = len(self.classes_), seed_of(self.random_state)
+        start = self._class_vectors() if self.warm_start else None
+        self.__dict__.pop("_warm_state", None)
+        if is_small(rows):
+            return self._fit_loaded(load(rows))
+        problem = self._block_problem(k, float(rows.class_weights.sum()))
+
+        def solve_sample(sample: Sample, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return self._solve_sample(sample.X, sample.y, caps, k, seed)
+
+        found = solve_rows(
+            rows, problem, solve_sample, self._fit_loaded, free_memory, tol=self.tol, max_iter=self.max_iter,
+            seed=seed, start=start, verbose=self.verbose,
+        )  # fmt: skip
+        if found is not None:
+            self._publish_blocks(found)
+
+    def _fit_loaded(self, loaded: Loaded) -> None:
+        X, y, weight = loaded
+        self._fit_problem(Problem(X, y, weight, len(self.classes_), np.arange(len(y))))
+
+    def _block_problem(self, k: int, total_weight: float) -> BlockProblem:
+        """The machine for rows in blocks."""
+        loss, top_k = self._loss(k)
+        return BlockProblem(k, loss, float(self.C), top_k, intercept="free" if self.fit_intercept else "none")
+
+    def _solve_sample(
+        self, X: Any, y: np.ndarray, caps: np.ndarray, k: int, seed: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Class vectors and intercepts for some rows in memory with these weights, those of C among them."""
+        found = solve_linear(
+            X, y, caps, k, *self._loss(k), fit_intercept=bool(self.fit_intercept), tol=SAMPLE_TOL, seed=seed,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
+        return found.W, found.b
+
+    def _publish_blocks(self, found: BlockState) -> None:
+        self._set_linear(found.W, found.b)
+        self.objective_, self.dual_gap_, self.n_iter_ = found.objective, found.gap, found.n_iter
+        if found.gap > self.tol:
+            self._warn_not_converged(found.gap)
 
     def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         """Solve for coefficients of the rows, and publish them."""

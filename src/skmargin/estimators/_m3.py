@@ -20,12 +20,16 @@ from .._runtime.progress import print_line, report
 from .._runtime.threads import blas_threads
 from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
 from ..regularizers import PairwisePower
+from ..rows.blocks import BlockRows
+from ..rows.files import OpenRows
 from ..rows.gram import KERNELS, gram, resolve_gamma
+from ..solvers.blocks.from_rows import is_small, load
+from ..solvers.blocks.log_loss import solve_log_loss, suits_log_loss
 from ..solvers.primal.adam import AdamState, adam_epoch
 from ..solvers.primal.driver import PrimalState, minimise
 from ..solvers.primal.factor import GramFactor, WideRows, factorise, wide_rows
 from ..solvers.primal.objective import PrimalObjective
-from ._base import COUNT, Problem, check_compressed, fitting, weights_of_classes
+from ._base import COUNT, JOBS, Problem, check_compressed, fitting, seed_of, weights_of_classes
 from ._scores import KernelScores
 
 
@@ -92,6 +96,8 @@ class M3SVC(KernelScores):
         Most iterations (epochs of Adam).
     warm_start : bool, default=False
         Start the next fit from the last solution.
+    n_jobs : int or None, default=None
+        Threads of the long loops; None means one, -1 all.  The result is the same for every number.
     random_state : int, RandomState instance or None, default=None
         Order of the rows in Adam.
     verbose : int, default=0
@@ -138,6 +144,11 @@ class M3SVC(KernelScores):
     True
     """
 
+    _in_blocks = True
+    objective_: float
+    dual_gap_: float | None
+    n_iter_: int
+    _weight_seen: float
     _parameter_constraints: ClassVar[dict] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "p": [Interval(Real, 1, None, closed="left")],
@@ -156,6 +167,7 @@ class M3SVC(KernelScores):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": COUNT,
         "warm_start": ["boolean"],
+        "n_jobs": JOBS,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -182,6 +194,7 @@ class M3SVC(KernelScores):
         tol: float = 1e-3,
         max_iter: int = 2000,
         warm_start: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -202,6 +215,7 @@ class M3SVC(KernelScores):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -224,12 +238,45 @@ class M3SVC(KernelScores):
             The fitted classifier.
         """
         old = copy(self) if self.warm_start and hasattr(self, "classes_") else None  # what the new fit writes over
-        problem = self._check_problem(X, y, sample_weight)
+        self._fit_problem(self._check_problem(X, y, sample_weight), old)
+        return self
+
+    def _fit_problem(self, problem: Problem, old: M3SVC | None = None) -> None:
+        """Fit to checked rows in memory."""
         with blas_threads(1):
             gap = self._solve(problem, old)
         if gap > self.tol:
             self._warn_not_converged(gap)
-        return self
+
+    def _fit_rows(self, rows: OpenRows) -> None:
+        """Fit to rows in blocks."""
+        for name, allowed in (("kernel", ("linear",)), ("loss", ("log_loss",)), ("solver", ("auto", "newton-cg"))):
+            if (value := getattr(self, name)) not in allowed:
+                raise ValueError(f"Rows in blocks (open_rows) need {name}={allowed[0]!r}, got {name}={value!r}.")
+        self._fit_blocks(self._count_rows(rows))
+
+    def _fit_blocks(self, rows: BlockRows) -> None:
+        """Fit to counted rows, wherever they are; ``classes_`` and ``n_features_in_`` are set."""
+        k, d = len(self.classes_), rows.n_features
+        if is_small(rows):
+            X, y, weight = load(rows)
+            return self._fit_problem(Problem(X, y, weight, k, np.arange(len(y))))
+        if not suits_log_loss(d, k):
+            raise ValueError(f"Rows in blocks with {d} features and {k} classes are too wide for M3SVC.")
+        state = solve_log_loss(
+            rows, PairwisePower(self.alpha, self.p), bool(self.fit_intercept), self.eps, tol=self.tol,
+            max_iter=self.max_iter, seed=seed_of(self.random_state), verbose=self.verbose,
+        )  # fmt: skip
+        theta, certificate = state.theta, state.certificate
+        shared = theta.mean(axis=1, keepdims=True)
+        certificate.primal -= self.eps * k * float(np.vdot(shared, shared))
+        W, b = self._split(theta - shared)
+        self.__dict__.pop("_adam", None)
+        self._weight_seen = float(rows.class_weights.sum())
+        self._set_linear(W.T, b)
+        self.objective_, self.dual_gap_, self.n_iter_ = certificate.primal, certificate.relative, state.n_iter
+        if certificate.relative > self.tol:
+            self._warn_not_converged(certificate.relative)
 
     def _solve(self, problem: Problem, old: M3SVC | None) -> float:
         """Solve, publish, and return the certified gap."""
@@ -244,6 +291,7 @@ class M3SVC(KernelScores):
             bool(self.fit_intercept),
             self.eps,
             self._tuning.primal,
+            self.n_jobs,
         )
         theta = self._start(old, problem, factor, objective)
         if self.solver == "adam":
@@ -256,16 +304,16 @@ class M3SVC(KernelScores):
 
     @available_if(_is_linear)
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> M3SVC:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> M3SVC:
         """One pass of Adam over a part of a stream (linear kernel only; put ``Nystroem`` in front for others).
 
         The penalty stands against the sum of the losses of all rows seen so far.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or rows in blocks
+            Rows; those of `skmargin.datasets.open_rows` come with labels and weights, and are taken block by block.
+        y : array-like of shape (n_samples,), default=None
             Labels.
         classes : array-like of shape (n_classes,), default=None
             All labels of the stream; needed in the first call.
@@ -277,6 +325,12 @@ class M3SVC(KernelScores):
         self : M3SVC
             The classifier.
         """
+        if isinstance(X, OpenRows):
+            if y is not None or sample_weight is not None:
+                raise ValueError("partial_fit(rows) takes labels and weights from the rows.")
+            for block, labels, weight in X:
+                self.partial_fit(block, labels, classes, weight)
+            return self
         if isinstance(self.class_weight, str):
             raise ValueError(
                 f"class_weight={self.class_weight!r} needs all rows, and partial_fit sees a part; give a dict instead."
@@ -311,12 +365,12 @@ class M3SVC(KernelScores):
                 rng=check_random_state(self.random_state),
                 **self._adam_options(),
             )
-        self._weight_seen: float = before + float(weight.sum())
+        self._weight_seen = before + float(weight.sum())
         W, b = self._split(self._adam.theta)
         self._set_linear(W.T, b)
-        self.objective_: float = np.nan  # of a stream: not known
-        self.dual_gap_: float | None = None
-        self.n_iter_: int = self._adam.n_steps
+        self.objective_ = np.nan  # of a stream: not known
+        self.dual_gap_ = None
+        self.n_iter_ = self._adam.n_steps
         return self
 
     def _loss(self) -> SmoothLoss:
@@ -424,7 +478,7 @@ class M3SVC(KernelScores):
         self.objective_, self.dual_gap_ = certificate.primal, certificate.relative
         self._set_solution(theta, problem, factor)
         self.n_iter_ = max(1, state.n_iter)
-        return self.dual_gap_
+        return certificate.relative
 
     def _set_solution(self, theta: np.ndarray, problem: Problem, factor: GramFactor | WideRows | None) -> None:
         W, b = self._split(theta)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from ..rows.files import OpenRows
+from ..solvers.blocks.newton import BlockState
+from ..solvers.blocks.passes import BlockProblem
+from ..solvers.dual.many_rows import SAMPLE_TOL
 from ..solvers.dual.state import DualState
-from ..solvers.multi_margin.exact import solve_multi_margin
+from ..solvers.multi_margin.exact import block_problem, solve_multi_margin
 from ..solvers.multi_margin.svrg import SVRGState, solve_svrg
 from ._base import Problem
 from ._dual import DualMachine
@@ -108,6 +113,7 @@ class MultiMarginSVC(DualMachine):
     (0.98, True)
     """
 
+    _in_blocks = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **DualMachine._parameter_constraints,
         "solver": [StrOptions({"dual", "svrg"})],
@@ -158,6 +164,26 @@ class MultiMarginSVC(DualMachine):
         state = solve_multi_margin(*task, state=start, n_jobs=self.n_jobs, **options)
         self._set_linear(state.W, state.b)
         return state
+
+    def _fit_rows(self, rows: OpenRows) -> None:
+        if self.solver == "svrg":
+            raise ValueError("solver='svrg' needs all rows in memory; use solver='dual' for rows in blocks.")
+        super()._fit_rows(rows)
+
+    def _block_problem(self, k: int, total_weight: float) -> BlockProblem:
+        return block_problem(k, float(self.C), bool(self.fit_intercept))
+
+    def _solve_sample(
+        self, X: Any, y: np.ndarray, caps: np.ndarray, k: int, seed: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        found = solve_multi_margin(
+            X, y, (k + 1) * caps, k, fit_intercept=bool(self.fit_intercept), tol=SAMPLE_TOL, seed=seed,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
+        return found.W, found.b
+
+    def _publish_blocks(self, found: BlockState) -> None:
+        super()._publish_blocks(replace(found, objective=(len(self.classes_) + 1) * found.objective))
 
     def _forget(self) -> None:
         super()._forget()

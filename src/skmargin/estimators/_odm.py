@@ -5,10 +5,15 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ..rows.files import OpenRows
+from ..solvers.blocks.newton import BlockState
+from ..solvers.blocks.passes import BlockProblem
 from ..solvers.odm.inner_kernel import KernelPoint, solve_odm_kernel
 from ..solvers.odm.inner_linear import LinearPoint, newton_pays, solve_odm_linear, solve_odm_newton
+from ..solvers.odm.many_rows import solve_many, solve_sample
 from ..solvers.odm.outer import Limits, OdmProblem, OdmSolution
 from ..solvers.odm.published import FrozenPoint, solve_odm_published, solve_odm_published_kernel
 from ..solvers.odm.smooth import solve_odm_smooth
@@ -129,6 +134,7 @@ class ODMClassifier(DualMachine):
     (0.98, True)
     """
 
+    _in_blocks = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **DualMachine._parameter_constraints,
         "mu": [Interval(Real, 0, 1, closed="both")],
@@ -190,6 +196,10 @@ class ODMClassifier(DualMachine):
             start = None
         solver = self.solver
         if solver == "auto":
+            found = solve_many(X, odm, self._limits(seed), start, self.n_jobs, self.verbose)
+            if found is not None:
+                self._set_linear(found.point.W, found.point.b)
+                return self._published(found)
             solver = "newton" if newton_pays(X, odm, self._tuning) else "mm"
         solve = {
             "mm": solve_odm_linear,
@@ -200,6 +210,27 @@ class ODMClassifier(DualMachine):
         end = solve(X, odm, self._limits(seed), start)
         self._set_linear(end.point.W, end.point.b)
         return self._published(end)
+
+    def _fit_rows(self, rows: OpenRows) -> None:
+        if self.solver not in ("auto", "newton"):
+            raise ValueError(f"Rows in blocks (open_rows) need solver='auto' or 'newton', got solver={self.solver!r}.")
+        super()._fit_rows(rows)
+
+    def _block_problem(self, k: int, total_weight: float) -> BlockProblem:
+        mu, theta = float(self.mu), float(self.theta)
+        return BlockProblem(
+            k, "odm", float(self.C) / (total_weight * (1 - theta) ** 2), mu=mu if mu >= 1e-12 else 0.0, theta=theta,
+            intercept="free" if self.fit_intercept else "none",
+        )  # fmt: skip
+
+    def _solve_sample(
+        self, X: Any, y: np.ndarray, caps: np.ndarray, k: int, seed: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return solve_sample(X, y, caps, self._block_problem(k, 1.0), self._limits(seed))
+
+    def _publish_blocks(self, found: BlockState) -> None:
+        self.outer_objectives_, self.n_outer_iter_ = np.array([found.objective]), 0
+        super()._publish_blocks(found)
 
     def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         odm, limits = self._problem(problem), self._limits(seed)

@@ -28,6 +28,15 @@ class LinearScores(MarginClassifier):
         # One feature after the other in memory: products with sparse rows would copy it otherwise.
         self.coef_, self.intercept_ = np.asfortranarray(W), np.array(b)
 
+    def _class_vectors(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """One vector and intercept a class of the last fit, if it was one of such rows and classes."""
+        W, b = getattr(self, "coef_", None), getattr(self, "intercept_", None)
+        if W is None or b is None:
+            return None
+        if len(W) == 1:
+            W, b = np.vstack([-W / 2, W / 2]), np.concatenate([-b / 2, b / 2])
+        return (W, b) if W.shape == (len(self.classes_), self.n_features_in_) else None
+
     def _scores_show_nonfinite(self) -> bool:
         return True  # a product with NaN or infinity is not finite, whatever the coefficient
 

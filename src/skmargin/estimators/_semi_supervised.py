@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
 from ..solvers.multi_margin.semi_supervised import likely_shares, solve_semi_supervised
-from ._base import COUNT, canonical_csr, check_labels, encode_labels, fitting, seed_of
+from ._base import COUNT, JOBS, canonical_csr, check_labels, encode_labels, fitting, seed_of
 from ._scores import LinearScores
 
 
@@ -47,6 +47,8 @@ class SemiSupervisedMarginSVC(LinearScores):
         Relative duality gap of each convex machine.
     max_iter : int, default=10000
         Largest number of passes over the data for each convex machine.
+    n_jobs : int or None, default=None
+        Threads of the long loops; None means one, -1 all.  The result is the same for every number.
     random_state : int, RandomState instance or None, default=None
         Seeds the order in which samples are visited.
     verbose : int, default=0
@@ -112,6 +114,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": COUNT,
+        "n_jobs": JOBS,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -126,6 +129,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         class_weight: Any = None,
         tol: float = 1e-3,
         max_iter: int = 10_000,
+        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -136,6 +140,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -187,7 +192,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         state = solve_semi_supervised(
             X if len(rows) == len(y) else X[rows], all_codes[rows], cap[rows], k, shares,
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter,
-            seed=seed_of(self.random_state), verbose=self.verbose, tuning=self._tuning,
+            seed=seed_of(self.random_state), n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
         )  # fmt: skip
         machine = state.machine
         self._set_linear(machine.W, machine.b)

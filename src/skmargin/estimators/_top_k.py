@@ -96,6 +96,7 @@ class TopKSVC(DualMachine):
     (True, True)
     """
 
+    _in_blocks = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **DualMachine._parameter_constraints,
         "k": [Interval(Integral, 1, None, closed="left")],

@@ -81,9 +81,9 @@ def margin_path(
     estimator : estimator
         A classifier of this package, or a `Pipeline` that ends in one (its other steps are fitted once).
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Training rows.
+        Training rows, or rows in blocks (`skmargin.datasets.open_rows`), which are counted and sampled once.
     y : array-like of shape (n_samples,)
-        Labels.
+        Labels; None for rows in blocks, which come with theirs.
     param_name : str
         The parameter: ``"C"``, ``"alpha"``, ``"p"``, ``"theta"``, ``"mu"``, ``"gamma"``; in a pipeline with the name
         of the last step before it (``"svc__C"``).

@@ -25,12 +25,15 @@ from ..estimators._base import MarginClassifier, check_compressed
 from ..estimators._dual import DualMachine
 from ..estimators._links import Linked
 from ..rows.arrays import suitable_storage
+from ..rows.files import OpenRows
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation, sees_predictions_only
 from ._folds import Fold, MadeOnce, Windows, is_float, positions, windows
 from ._grids import default_grid
 from ._path import is_known
 from ._racing import hopeless
+from ._rows import check as check_rows_search
+from ._rows import evaluate as evaluate_rows
 
 log = logging.getLogger("skmargin.search")
 
@@ -122,8 +125,9 @@ class MarginSearchCV(Linked, BaseSearchCV):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows (for a precomputed kernel the square kernel matrix).
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or rows in blocks
+            Training rows (for a precomputed kernel the square kernel matrix); those of `skmargin.datasets.open_rows`
+            come with their labels.
         y : array-like of shape (n_samples,)
             Labels.
         **params : dict
@@ -136,6 +140,8 @@ class MarginSearchCV(Linked, BaseSearchCV):
         """
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # an interrupted search does not mix with the one before
+        if isinstance(X, OpenRows):
+            return self._fit_rows(X, y, params)
         scorers, refit_metric = self._get_scorers()
         if y is None and is_classifier(self.estimator):
             raise ValueError(f"{type(self).__name__} requires y: {type(self.estimator).__name__} learns from labels.")
@@ -170,6 +176,26 @@ class MarginSearchCV(Linked, BaseSearchCV):
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
         if root is not None:
             root.call_on_fit_task_end(**about)
+        return self
+
+    def _fit_rows(self, rows: OpenRows, y: Any, params: dict[str, Any]) -> MarginSearchCV:
+        """The search on rows in blocks."""
+        if y is not None or params:
+            raise ValueError(f"{type(self).__name__}.fit(rows) takes labels and weights from the rows.")
+        check_rows_search(self)
+        scorers, refit_metric = self._get_scorers()
+        candidates = list(ParameterGrid(self._grid(next(iter(rows))[0])))
+        self.n_splits_, self.multimetric_ = self.cv, False
+        results = self._format_results(candidates, self.cv, evaluate_rows(self, rows, candidates))
+        self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
+        self.best_score_ = results["mean_test_score"][self.best_index_]
+        self.best_params_ = results["params"][self.best_index_]
+        self.cv_results_ = results
+        if self.refit:
+            begin = time.perf_counter()
+            self.best_estimator_ = clone(self.estimator).set_params(**clone(self.best_params_, safe=False)).fit(rows)
+            self.refit_time_ = time.perf_counter() - begin
+        self.scorer_ = scorers
         return self
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -147,7 +147,7 @@ class KernelRows:
     cache_size : float, default=200
         Megabytes for the rows kept and the square of the working set.
     n_jobs : int or None, default=None
-        Threads of the matrix products; None: as many as BLAS has.
+        Threads of the matrix products; None means one, -1 all.
     offset : float, default=0.0
         Added to every value: the kernel of rows with one more, constant, feature.
     tuning : KernelRowsTuning

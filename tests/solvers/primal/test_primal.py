@@ -176,7 +176,7 @@ def test_single_precision_is_followed_by_double_and_any_thread_count_gives_the_s
     assert mixed.certificate.primal == pytest.approx(plain.certificate.primal, rel=2e-6)
     results = []
     for threads in (1, 4):
-        monkeypatch.setattr(primal_rows, "effective_n_jobs", lambda _, n=threads: n)
+        monkeypatch.setattr(primal_rows, "thread_count", lambda _, n=threads: n)
         for rows in (X, sparse.csr_array(X)):
             blocked = PrimalObjective(rows, y, s, 5, LogLoss(), PairwisePower(0.01, 4), tuning=tuning)
             results.append(minimise(blocked, solver="lbfgs", tol=1e-4).theta)

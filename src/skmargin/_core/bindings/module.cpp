@@ -17,6 +17,7 @@ namespace nb = nanobind;
 void bind_contract(nb::module_& m);
 void bind_tuning(nb::module_& m);
 void bind_block_norm(nb::module_& m);
+void bind_blocks(nb::module_& m);
 void bind_box(nb::module_& m);
 void bind_circulation(nb::module_& m);
 void bind_kernel(nb::module_& m);
@@ -68,6 +69,7 @@ NB_MODULE(_ext, m) {
     bind_contract(m);  // first: the defaults of arguments are of its types
     bind_tuning(m);
     bind_block_norm(m);
+    bind_blocks(m);
     bind_box(m);
     bind_circulation(m);
     bind_kernel(m);

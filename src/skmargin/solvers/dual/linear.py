@@ -9,8 +9,8 @@ given    X (dense or CSR), classes 0..k-1, the weight ``cap`` = C s_i of each sa
 returned W, b, the duals, P and the certified duality gap
 
 The gears are block passes (_core/linear/block_ascent.hpp, face_cg.hpp), in float32 as long as it is exact enough and
-then in float64, and Newton steps (newton.py); plan.py chooses.  Crammer & Singer (2001), Weston & Watkins (1998),
-Keerthi et al. (2008).
+then in float64, Newton steps (newton.py), and smoothed Newton steps for many rows and few parameters (many_rows.py);
+plan.py chooses.  Crammer & Singer (2001), Weston & Watkins (1998), Keerthi et al. (2008).
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from ..._core import _ext
 from ..._runtime.progress import print_line
 from ..._runtime.threads import thread_count
 from ...rows.arrays import Rows, core_rows, suitable_storage
+from ..blocks.plan import suits
 from ..tuning import DEFAULT, Tuning
+from .many_rows import SAMPLE_TOL, solve_many_rows
 from .newton import newton_steps
 from .plan import LinearPlan, Stage, plan_linear
 from .state import DualLists, DualState, LinearProblem, best_of_both, cold_start, relative_gap
@@ -52,6 +54,20 @@ def solve_linear(
     plan = plan_linear(problem, tol, max_iter, tuning.linear)
     gears = _Gears(problem, plan, thread_count(n_jobs) if plan.threaded else 1, seed, verbose)
     done = False
+    if suits(problem.X, n_classes, plan.newton_first or plan.newton_flops == np.inf):
+
+        def of_sample(X: Rows, y: np.ndarray, cap: np.ndarray) -> DualState:
+            return solve_linear(
+                X, y, cap, n_classes, loss, top_k, fit_intercept=fit_intercept, tol=SAMPLE_TOL, seed=seed,
+                n_jobs=n_jobs, tuning=tuning,
+            )  # fmt: skip
+
+        found = solve_many_rows(problem, of_sample, tol, max_iter, seed, state, n_jobs, verbose)
+        if found is not None and (found.gap <= tol or found.n_iter >= max_iter):
+            return found
+        state = found or state
+    if state is not None and state.width > 0:  # without lists of duals there is no start for what follows
+        state = None
     if state is not None:
         state = replace(state.rescaled(cap), n_iter=0)
     elif plan.newton_first:

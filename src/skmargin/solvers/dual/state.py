@@ -76,6 +76,7 @@ class DualState:
     objective: float
     gap: float  # relative duality gap (P - D)/P, certified
     n_iter: int
+    width: float = 0.0  # above 0: no list of duals, which are a function of W, b and this (solvers/blocks)
 
     def rescaled(self, cap: np.ndarray) -> DualState:
         """The same point for other weights: duals stay feasible when they shrink or grow with their bounds."""

@@ -17,9 +17,19 @@ from dataclasses import replace
 import numpy as np
 
 from ...rows.arrays import Rows, with_constant
+from ..blocks.newton import BlockState
+from ..blocks.passes import BlockProblem
+from ..blocks.plan import solve_in_memory, suits
 from ..dual.linear import solve_linear
+from ..dual.many_rows import SAMPLE_TOL, without_duals
 from ..dual.state import DualState
 from ..tuning import DEFAULT, Tuning
+
+
+def block_problem(k: int, C: float, fit_intercept: bool) -> BlockProblem:
+    """The machine of Weston and Watkins for rows in blocks; its objective is that of Xu's divided by k + 1."""
+    intercept = "penalized" if fit_intercept else "none"
+    return BlockProblem(k, "sum", C / (k + 1), k - 1, intercept=intercept, constant=float(np.sqrt(k + 1)))
 
 
 def solve_multi_margin(
@@ -42,6 +52,24 @@ def solve_multi_margin(
     The state holds class vectors, intercepts and objective of Xu's problem, and the duals of the other one.
     """
     k = n_classes
+    if suits(X, k, True):  # without a copy of the rows with a constant feature
+
+        def of_sample(X: Rows, y: np.ndarray, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            found = solve_multi_margin(
+                X, y, (k + 1) * caps, k, fit_intercept=fit_intercept, tol=SAMPLE_TOL, seed=seed, n_jobs=n_jobs,
+                tuning=tuning,
+            )  # fmt: skip
+            return found.W, found.b
+
+        blocks = replace(block_problem(k, 1.0, fit_intercept), C=1.0)
+        found = solve_in_memory(
+            X, y, cap / (k + 1), blocks, of_sample, tol=tol, max_iter=max_iter, seed=seed,
+            start=None if state is None else (state.W, state.b), n_jobs=n_jobs, verbose=verbose,
+        )  # fmt: skip
+        if isinstance(found, BlockState):
+            return without_duals(replace(found, objective=(k + 1) * found.objective), cap / (k + 1))
+    if state is not None and state.width > 0:
+        state = None
     constant = float(X.dtype.type(np.sqrt(k + 1)))  # as the rows hold it
     rows = with_constant(X, constant) if fit_intercept else X
     state = solve_linear(

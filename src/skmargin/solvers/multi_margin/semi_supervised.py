@@ -214,6 +214,7 @@ def solve_semi_supervised(
     tol: float = 1e-3,
     max_iter: int = 10_000,
     seed: int = 0,
+    n_jobs: int | None = 1,
     verbose: int = 0,
     stages: tuple[float, ...] = STAGES,
     tuning: Tuning = DEFAULT,
@@ -232,7 +233,7 @@ def solve_semi_supervised(
         Number of classes k.
     shares : pair of ndarray of shape (k,), or None
         Least and largest share of each class in the mass of the unlabelled rows; None leaves them free.
-    fit_intercept, tol, max_iter, seed, verbose, tuning
+    fit_intercept, tol, max_iter, seed, n_jobs, verbose, tuning
         As for `solve_linear`.
     stages : tuple of float
         Weights r of the unlabelled rows, one after the other.
@@ -246,8 +247,8 @@ def solve_semi_supervised(
         with progress_range(0, 0):
             found = solve_multi_margin(
                 rows, labels, weights, n_classes,
-                fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, verbose=verbose,
-                tuning=tuning,
+                fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs,
+                verbose=verbose, tuning=tuning,
             )  # fmt: skip
         if not np.isfinite(found.objective):
             raise ValueError("The machine met numbers beyond double precision; scale the features or C.")

@@ -77,8 +77,9 @@ class PrimalObjective:
         fit_intercept: bool = True,
         eps: float = 0.0,
         tuning: PrimalTuning = DEFAULT.primal,
+        n_jobs: int | None = 1,
     ) -> None:
-        self.rows, self.tuning = Rows(X, dtype=np.float64, tuning=tuning), tuning
+        self.rows, self.tuning = Rows(X, dtype=np.float64, tuning=tuning, n_jobs=n_jobs), tuning
         self.weight, self.total = weight, float(weight.sum())
         self.own = (np.arange(len(y)), y)
         self.n_classes, self.loss, self.penalty = n_classes, loss, penalty

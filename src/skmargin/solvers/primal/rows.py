@@ -1,4 +1,4 @@
-"""Products with the rows of the data on all cores."""
+"""Products with the rows of the data on several cores."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy import sparse
 
 from ..._runtime.shared_rows import converted, window
-from ..._runtime.threads import on_threads
+from ..._runtime.threads import on_threads, thread_count
 from ..tuning import DEFAULT, PrimalTuning
 
 Map = Callable[[np.ndarray], np.ndarray]
 
 
 class Rows:
-    """Products with the rows, ``X W`` and ``X'P``, on all cores.
+    """Products with the rows, ``X W`` and ``X'P``, by ``n_jobs`` threads.
 
     ``kept``: with these of the rows only.  They are not copied as a whole but gathered chunk by chunk in every product,
     so that a thread needs no more than a chunk beside the array that it shares with others.
@@ -36,7 +35,9 @@ class Rows:
         kept: np.ndarray | None = None,
         dtype: Any = None,
         tuning: PrimalTuning = DEFAULT.primal,
+        n_jobs: int | None = 1,
     ) -> None:
+        self.n_jobs = n_jobs
         self.dtype, self.tuning = np.dtype(dtype or X.dtype), tuning
         if X.dtype != self.dtype and X.size * self.dtype.itemsize <= tuning.copy_bytes:
             X = X.astype(self.dtype)
@@ -50,24 +51,24 @@ class Rows:
         """Some of all rows."""
         few = not self.sparse and len(kept) * self.shape[1] * self.dtype.itemsize <= self.tuning.copy_bytes
         if few or self.transposes:
-            return Rows(self.X[kept], dtype=self.dtype, tuning=self.tuning)
-        return Rows(self.X, kept, self.dtype, self.tuning)
+            return Rows(self.X[kept], dtype=self.dtype, tuning=self.tuning, n_jobs=self.n_jobs)
+        return Rows(self.X, kept, self.dtype, self.tuning, self.n_jobs)
 
     @cached_property
     def _transposed(self) -> Rows:
-        return Rows(self.X.T.tocsr(), dtype=self.dtype, tuning=self.tuning)
+        return Rows(self.X.T.tocsr(), dtype=self.dtype, tuning=self.tuning, n_jobs=self.n_jobs)
 
     def astype(self, dtype: Any) -> Rows:
         """All rows in another precision (shared where the rows are shared)."""
         if np.result_type(self.X, dtype) == dtype:
-            return Rows(self.X, dtype=dtype, tuning=self.tuning)
+            return Rows(self.X, dtype=dtype, tuning=self.tuning, n_jobs=self.n_jobs)
         numbers = self.X.data if self.sparse else self.X
         other = converted(numbers, dtype, lambda whole: whole.astype(dtype))
         if not self.sparse:
-            return Rows(other, tuning=self.tuning)
+            return Rows(other, tuning=self.tuning, n_jobs=self.n_jobs)
         X = type(self.X)(self.X.shape, dtype=dtype)  # its constructor would copy small parts of arrays
         X.data, X.indices, X.indptr = other, self.X.indices, self.X.indptr
-        return Rows(X, tuning=self.tuning)
+        return Rows(X, tuning=self.tuning, n_jobs=self.n_jobs)
 
     # -- products -----------------------------------------------------------------------------------------------------
 
@@ -80,7 +81,7 @@ class Rows:
             for part, X in self._gathered(self._parts(rows, self.gathers)):
                 _times(X, W, out[part])
 
-        _run(block, self._blocks(W.shape[1]))
+        self._run(block, self._blocks(W.shape[1]))
         return out
 
     def transposed_times(self, P: np.ndarray) -> np.ndarray:
@@ -92,7 +93,7 @@ class Rows:
             parts = self._parts(rows, self.gathers)
             return _total(X.T @ P[part] for part, X in self._gathered(parts))
 
-        return _total(_run(block, self._blocks(P.shape[1])))
+        return _total(self._run(block, self._blocks(P.shape[1])))
 
     def parts(self) -> list[slice]:
         """The chunks of :meth:`congruence`."""
@@ -121,7 +122,7 @@ class Rows:
             assert G is not None
             return G, total
 
-        found = _run(block, _blocks(len(parts), self._work(W.shape[1]) // self.tuning.block_work))
+        found = self._run(block, _blocks(len(parts), self._work(W.shape[1]) // self.tuning.block_work))
         return _total(G for G, _ in found), _total(total for _, total in found).astype(W.dtype)
 
     def gram(self, centre: np.ndarray, dtype: Any = None) -> np.ndarray:
@@ -139,6 +140,9 @@ class Rows:
             X = np.subtract(self.X[:, columns][kept], centre[columns], dtype=K.dtype)
             K += X @ X.T
         return K
+
+    def _run(self, work: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
+        return on_threads(work, blocks, thread_count(self.n_jobs))
 
     # -- pieces -------------------------------------------------------------------------------------------------------
 
@@ -204,7 +208,3 @@ def _blocks(n: int, wanted: int) -> list[slice]:
         return [slice(0, n)]
     cuts = np.linspace(0, n, min(max(wanted, 1), 8, max(n, 1)) + 1).astype(int).tolist()
     return [slice(a, b) for a, b in pairwise(cuts)]
-
-
-def _run(work: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
-    return on_threads(work, blocks, effective_n_jobs(-1))

@@ -1,0 +1,159 @@
+"""Many rows: time, passes, memory and certified gap of the linear machines against LogisticRegression, in one run.
+
+    python -m benchmarks.large [--sets gauss,wide] [--rows 1e6] [--C 0.01,1,100] [--loss cs,ww] [--data DIR]
+    python -m benchmarks.large --limit           # a file four times larger than the memory of the process
+
+CPU seconds of the whole ``fit`` on one core.  ``beyond`` is the peak of the resident memory beyond that before the fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from skmargin import CrammerSingerSVC, WestonWatkinsSVC
+
+from .data import load
+from .measure import memory, pinned, reset_peak_memory, timed
+
+MACHINES = {"cs": CrammerSingerSVC, "ww": WestonWatkinsSVC}
+REAL = ["connect-4", "shuttle", "covtype-20k", "letter", "mnist"]
+
+
+def gauss(
+    n: int, d: int = 50, k: int = 10, far: float = 2.0, share: Any = None, scales: tuple[float, float] = (0, 0),
+    tails: float = np.inf, seed: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Classes that overlap, in float32; ``share`` of each class, features of many scales, heavy tails."""
+    rng = np.random.default_rng(seed)
+    means = far * rng.normal(size=(k, d)) / np.sqrt(d)
+    y = rng.choice(k, size=n, p=share) if share is not None else rng.integers(k, size=n)
+    X = rng.standard_normal((n, d), dtype=np.float32)
+    for at in range(0, n, 1 << 18):
+        part = X[at : at + (1 << 18)]
+        if np.isfinite(tails):
+            part /= np.sqrt(rng.chisquare(tails, size=(len(part), 1)) / tails).astype(np.float32)
+        part += means[y[at : at + (1 << 18)]].astype(np.float32)
+        if scales != (0, 0):
+            part *= np.logspace(*scales, d).astype(np.float32)
+    return X, y
+
+
+def jittered(name: str, times: int, directory: Path) -> tuple[np.ndarray, np.ndarray]:
+    """A real set several times over, with a little noise."""
+    data = load(name, directory)
+    X = np.asarray(data.X.toarray() if hasattr(data.X, "toarray") else data.X, dtype=np.float32)
+    rng = np.random.default_rng(0)
+    spread = X.std(axis=0, dtype=np.float64).astype(np.float32)
+    parts = [X + 0.05 * spread * rng.standard_normal(X.shape, dtype=np.float32) for _ in range(times)]
+    return np.concatenate(parts), np.tile(data.y, times)
+
+
+def unequal(k: int, ratio: float) -> np.ndarray:
+    """Shares of classes of which the largest is so many times the smallest."""
+    share = np.geomspace(ratio, 1, k)
+    return share / share.sum()
+
+
+GENERATED: dict[str, Callable[[int], tuple[np.ndarray, np.ndarray]]] = {
+    "gauss": gauss,
+    "three": lambda n: gauss(n, 20, 3),
+    "letters": lambda n: gauss(n, 16, 26),
+    "imbalanced": lambda n: gauss(n, 30, 5, share=unequal(5, 100)),
+    "scales": lambda n: gauss(n, 30, 6, scales=(-2, 2)),
+    "tails": lambda n: gauss(n, 30, 6, tails=1.5),
+    "wide": lambda n: gauss(n, 200, 10),
+    "apart": lambda n: gauss(n, 50, 10, far=15.0),
+    "nearly": lambda n: gauss(n, 50, 10, far=5.0),
+}
+
+
+def problems(names: list[str], rows: list[int], directory: Path | None) -> Iterator[tuple[str, Any, np.ndarray]]:
+    """The data sets, one after the other: they may not fit together."""
+    for name in names:
+        if name in GENERATED:
+            for n in rows:
+                yield f"{name} {n:.0e}", *GENERATED[name](n)
+        elif directory is None:
+            raise SystemExit(f"{name} needs --data")
+        elif "*" in name:
+            base, _, times = name.partition("*")
+            yield name, *jittered(base, int(times), directory)
+        else:
+            data = load(name, directory)
+            yield name, data.X, data.y
+
+
+def race(
+    name: str, X: Any, y: np.ndarray, machines: list[str], Cs: list[float], tol: float, rival: bool, jobs: list[int]
+) -> Iterator[dict[str, Any]]:
+    """All fits on one data set."""
+    if rival:
+        with pinned(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            _, seconds = timed(lambda: LogisticRegression(tol=tol).fit(X, y), 1)
+        yield {"set": name, "machine": "logistic", "seconds": seconds}
+    for machine in machines:
+        for C in Cs:
+            for n_jobs in jobs:
+                reset_peak_memory()
+                before = memory("VmRSS")
+                estimator = MACHINES[machine](C=C, tol=tol, n_jobs=n_jobs)
+                with pinned(min(n_jobs, os.cpu_count() or 1)), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    fitted, seconds = timed(lambda estimator=estimator: estimator.fit(X, y), n_jobs)
+                yield {
+                    "set": name, "machine": machine, "C": C, "tol": tol, "n_jobs": n_jobs, "seconds": seconds,
+                    "passes": fitted.n_iter_, "gap": fitted.dual_gap_, "beyond": memory("VmHWM") - before,
+                }  # fmt: skip
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default="gauss")
+    parser.add_argument("--rows", default="1e6")
+    parser.add_argument("--C", default="1")
+    parser.add_argument("--loss", default="cs,ww")
+    parser.add_argument("--tol", type=float, default=1e-3)
+    parser.add_argument("--jobs", default="1")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--no-rival", action="store_true")
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args(argv)
+    rows = [int(float(n)) for n in args.rows.split(",")]
+    Cs = [float(C) for C in args.C.split(",")]
+    jobs = [int(j) for j in args.jobs.split(",")]
+    names = REAL if args.sets == "real" else args.sets.split(",")
+    found: list[dict[str, Any]] = []
+    for name, X, y in problems(names, rows, args.data):
+        for line in race(name, X, y, args.loss.split(","), Cs, args.tol, not args.no_rival, jobs):
+            found.append(line)
+            print("  ".join(_text(key, value) for key, value in line.items()), flush=True)
+    if args.out:
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        with args.out.open("w", newline="") as file:
+            fields = list(dict.fromkeys(key for line in found for key in line))
+            writer = csv.DictWriter(file, fields)
+            writer.writeheader()
+            writer.writerows(found)
+    return int(any(line.get("gap", 0) > args.tol for line in found))
+
+
+def _text(key: str, value: Any) -> str:
+    if key in ("set", "machine"):
+        return f"{value:<14}"
+    return f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

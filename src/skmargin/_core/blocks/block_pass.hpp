@@ -1,0 +1,171 @@
+// One pass over a block of rows: everything that a step of the smoothed Newton gear needs is a sum over rows.
+//
+// Given     rows x_i (block_rows.hpp), classes y_i, caps C s_i, a point V = (W, b), a width w, and for the curvature a
+//           width of its own; rows of a larger reach r_i have the widths w r_i
+// Added up  the losses, the smoothed losses, the residuals, the number of pairs in the band (values);
+//           sum_i c_i x_i' (gradient, k x D); for each pair of classes l < m the sum of weight x x' over the rows that
+//           couple them (laplacian, k (k - 1) / 2 x D x D, of which one triangle is filled)
+//
+// Products are made for some hundred rows at a time, in the number type of the pass, and added up in double precision.
+// Rows with c = 0 and no pair, which are most of them where classes are well apart, leave after the scores.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/interrupt.hpp"
+#include "blocks/block_blas.hpp"
+#include "blocks/block_rows.hpp"
+#include "blocks/smooth_losses.hpp"
+#include "rows/rows.hpp"
+
+namespace skm {
+
+// A number that depends on the row and the seed only: which rows a share of them holds is the same wherever they lie.
+inline uint64_t row_hash(uint64_t row, uint64_t seed) {
+    uint64_t z = row * 0x9E3779B97F4A7C15u + (seed + 1) * 0xD1B54A32D192ED03u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+struct PassSettings {
+    SmoothLoss loss;
+    int32_t k;
+    double width, hessian;  // the latter 0: no pairs
+    double share;           // of the rows that is visited, with weights so much larger
+    uint64_t seed;
+};
+
+// Sums of a pass: loss, smooth, residual, pairs, rows.
+constexpr int n_values = 5;
+
+template <class T>
+class BlockPass {
+  public:
+    // W: k x D, class after class.
+    BlockPass(const PassSettings& settings, const double* W, int64_t D)
+        : s_(settings), k_(settings.k), D_(static_cast<int>(D)), ld_(rounded_up(k_, simd_.few)), W_(D * ld_ + 64),
+          bias_(ld_), X_(piece * D + 64), F_(piece * ld_ + 64), c_(static_cast<int64_t>(piece) * k_),
+          part_(static_cast<int64_t>(std::max<int64_t>(k_, D)) * D), at_(piece), reach_(piece), map_(s_.loss, k_) {
+        for (int32_t l = 0; l < k_; ++l)
+            for (int64_t j = 0; j < D; ++j) W_.data()[j * ld_ + l] = static_cast<T>(W[l * D + j]);
+        if (s_.hessian > 0) {
+            const int64_t pairs = static_cast<int64_t>(k_) * (k_ - 1) / 2;
+            held_ = static_cast<int>(std::clamp<int64_t>((int64_t{1} << 21) / (pairs * D), 8, 128));
+            buffers_.resize(static_cast<size_t>(pairs * held_ * D));
+            filled_.assign(static_cast<size_t>(pairs), 0);
+        }
+    }
+
+    // `first` is the number of the first row among all; `base` (n x k) is added to the scores, if there is one.
+    void add(const BlockReader<T>& rows, const int32_t* y, const double* cap, int64_t first, const double* base,
+             double* values, double* gradient, double* laplacian, InterruptPoll& poll) {
+        const double scale = 1 / s_.share;
+        const bool all = s_.share >= 1;
+        const uint64_t limit = all ? 0 : static_cast<uint64_t>(s_.share * 18446744073709551615.0);
+        RowSums sums;
+        int64_t seen = 0;
+        for (int64_t i = 0; i < rows.n;) {
+            int64_t count = 0;
+            for (; i < rows.n && count < piece; ++i)
+                if (all || row_hash(static_cast<uint64_t>(first + i), s_.seed) < limit) at_[count++] = i;
+            if (count == 0) continue;
+            rows.read(at_.data(), count, X_.data(), reach_.data());
+            simd_.products(X_.data(), count, D_, W_.data(), ld_, bias_.data(), F_.data(), ld_);
+            if (base != nullptr)
+                for (int64_t r = 0; r < count; ++r)
+                    for (int32_t l = 0; l < k_; ++l) F_.data()[r * ld_ + l] += static_cast<T>(base[at_[r] * k_ + l]);
+            int active = 0;
+            RowSums some;
+            for (int64_t r = 0; r < count; ++r) {
+                const int64_t row = at_[r];
+                T* c = &c_[static_cast<int64_t>(active) * k_];
+                if (!map_(F_.data() + r * ld_, y[row], cap[row], s_.width * reach_[r], s_.hessian * reach_[r], c, some))
+                    continue;
+                T* x = X_.data() + static_cast<int64_t>(active) * D_;
+                if (active != r) std::copy_n(X_.data() + r * D_, D_, x);
+                for (const ClassPair& p : map_.pairs) push(p, x, scale, laplacian);
+                ++active;
+            }
+            sums.loss += some.loss, sums.smooth += some.smooth;
+            sums.residual += some.residual, sums.pairs += some.pairs;
+            seen += count;
+            gather(active, scale, gradient);
+            poll.count_work(4.0 * static_cast<double>(count) * D_ * k_);
+        }
+        if (s_.hessian > 0)
+            for (size_t p = 0; p < filled_.size(); ++p) flush(p, laplacian);
+        values[0] += scale * sums.loss;
+        values[1] += scale * sums.smooth;
+        values[2] += scale * sums.residual;
+        values[3] += scale * sums.pairs;
+        values[4] += static_cast<double>(seen);
+    }
+
+    // Calls see(row, its coefficients) for each row: the duals of the point.
+    template <class See>
+    void visit(const BlockReader<T>& rows, const int32_t* y, const double* cap, InterruptPoll& poll, See see) {
+        RowSums sums;
+        for (int64_t i = 0; i < rows.n;) {
+            int64_t count = 0;
+            for (; i < rows.n && count < piece; ++i) at_[count++] = i;
+            rows.read(at_.data(), count, X_.data(), reach_.data());
+            simd_.products(X_.data(), count, D_, W_.data(), ld_, bias_.data(), F_.data(), ld_);
+            for (int64_t r = 0; r < count; ++r) {
+                const int64_t row = at_[r];
+                const bool any = map_(F_.data() + r * ld_, y[row], cap[row], s_.width * reach_[r], 0, c_.data(), sums);
+                if (!any) std::fill_n(c_.begin(), k_, T(0));
+                see(row, c_.data());
+            }
+            poll.count_work(2.0 * static_cast<double>(count) * D_ * k_);
+        }
+    }
+
+  private:
+    static constexpr int piece = 512;  // rows at a time: they stay in the cache
+
+    void gather(int active, double scale, double* gradient) {
+        if (active == 0) return;
+        const T one = 1, zero = 0;
+        block_blas<T>.gemm("N", "T", &D_, &k_, &active, &one, X_.data(), &D_, c_.data(), &k_, &zero, part_.data(), &D_);
+        for (int64_t e = 0; e < static_cast<int64_t>(k_) * D_; ++e)
+            gradient[e] += scale * static_cast<double>(part_[e]);
+    }
+
+    void push(const ClassPair& p, const T* x, double scale, double* laplacian) {
+        const size_t bucket = static_cast<size_t>(p.b) * (p.b - 1) / 2 + p.a;
+        const T root = static_cast<T>(std::sqrt(scale * p.weight));
+        T* to = &buffers_[(bucket * held_ + filled_[bucket]) * D_];
+        for (int j = 0; j < D_; ++j) to[j] = root * x[j];
+        if (++filled_[bucket] == held_) flush(bucket, laplacian);
+    }
+
+    void flush(size_t bucket, double* laplacian) {
+        int rows = filled_[bucket];
+        if (rows == 0) return;
+        const T one = 1, zero = 0;
+        block_blas<T>.syrk("L", "N", &D_, &rows, &one, &buffers_[bucket * held_ * D_], &D_, &zero, part_.data(), &D_);
+        double* to = laplacian + bucket * D_ * D_;
+        for (int q = 0; q < D_; ++q)
+            for (int p = q; p < D_; ++p) to[q * D_ + p] += static_cast<double>(part_[q * D_ + p]);
+        filled_[bucket] = 0;
+    }
+
+    const Simd<T>& simd_ = simd<T>();
+    const PassSettings s_;
+    const int k_, D_;
+    const int64_t ld_;
+    Buffer<T> W_, bias_, X_, F_;
+    std::vector<T> c_, part_;
+    std::vector<int64_t> at_;
+    std::vector<double> reach_;
+    RowMap<T> map_;
+    int held_ = 0;
+    std::vector<T> buffers_;
+    std::vector<int> filled_;
+};
+
+}  // namespace skm

@@ -1,0 +1,189 @@
+"""Mean and variance of each feature, and samples of the rows, as tasks over blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .blocks import LANES, Block, BlockRows
+from .labels import row_hash
+
+CHUNK = 4096  # rows that are added up at once
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Task: mean of the weighted rows and their squared distances from it, feature by feature.
+
+    Means of parts are put together as Chan, Golub and LeVeque (1979) do: rows far from zero lose no digits.
+    """
+
+    n_features: int
+    lanes: int = LANES
+
+    def zero(self) -> dict[str, np.ndarray]:
+        """No rows."""
+        return {"weight": np.zeros(1), "mean": np.zeros(self.n_features), "square": np.zeros(self.n_features)}
+
+    def add(self, sums: dict[str, np.ndarray], block: Block) -> None:
+        """Add a block."""
+        d = self.n_features
+        for at in range(0, len(block.y), CHUNK):
+            part = block.cut(at, min(at + CHUNK, len(block.y)))
+            total = part.weight.sum()
+            if sparse.issparse(part.X):
+                weight = np.repeat(part.weight, np.diff(part.X.indptr))
+                mean = np.bincount(part.X.indices, weight * part.X.data, minlength=d) / total
+                apart = part.X.data - mean[part.X.indices]
+                rest = total - np.bincount(part.X.indices, weight, minlength=d)  # of the zeros, which are not stored
+                square = np.bincount(part.X.indices, weight * apart**2, minlength=d) + rest * mean**2
+            else:
+                X = np.asarray(part.X)
+                weight = part.weight.astype(X.dtype)
+                near = X[0]
+                X = X - near
+                shift = (weight @ X) / total
+                mean = near + shift
+                X *= X
+                square = weight @ X - total * shift**2
+            self.merge(sums, {"weight": np.array([total]), "mean": mean, "square": np.maximum(0.0, square)})
+
+    def merge(self, sums: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> None:
+        """Put the moments of more rows to those of some."""
+        old, new = sums["weight"][0], others["weight"][0]
+        if new == 0:
+            return
+        apart = others["mean"] - sums["mean"]
+        sums["square"] += others["square"] + apart**2 * (old * new / (old + new))
+        sums["mean"] += apart * (new / (old + new))
+        sums["weight"][0] += new
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows with their weights, as given."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray
+    total: np.ndarray  # (k,) weight of each class among all rows
+
+    def inflated(self) -> np.ndarray:
+        """Weights so that each class weighs as much as it does among all rows."""
+        here = np.bincount(self.y, self.weight, minlength=len(self.total))
+        return self.weight * (self.total / np.maximum(here, np.finfo(float).tiny))[self.y]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Task: rows whose random number is below the limit of their class."""
+
+    limit: np.ndarray  # (k,)
+    seed: int
+    lanes: int = LANES
+
+    def zero(self) -> list[tuple[np.ndarray, Block]]:
+        """No rows."""
+        return []
+
+    def add(self, sums: list[tuple[np.ndarray, Block]], block: Block) -> None:
+        """Draw from a block."""
+        number = row_hash(block.first + np.arange(len(block.y)), self.seed)
+        chosen = np.flatnonzero(number < self.limit[block.y])
+        if len(chosen):
+            some = Block(block.X[chosen], block.y[chosen], block.weight[chosen], block.first)
+            sums.append((number[chosen], some))
+
+    def merge(self, sums: list[tuple[np.ndarray, Block]], others: list[tuple[np.ndarray, Block]]) -> None:
+        """Put rows together."""
+        sums.extend(others)
+
+
+@dataclass(frozen=True)
+class Together:
+    """Task: several tasks in one pass."""
+
+    tasks: tuple[Any, ...]
+    lanes: int = LANES
+
+    def zero(self) -> list[Any]:
+        """Empty sums of each."""
+        return [task.zero() for task in self.tasks]
+
+    def add(self, sums: list[Any], block: Block) -> None:
+        """Add a block to each."""
+        for task, one in zip(self.tasks, sums, strict=True):
+            task.add(one, block)
+
+    def merge(self, sums: list[Any], others: list[Any]) -> None:
+        """Add sums of each."""
+        for task, one, other in zip(self.tasks, sums, others, strict=True):
+            task.merge(one, other)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What one pass tells of the rows."""
+
+    mean: np.ndarray  # (d,) weighted
+    variance: np.ndarray  # (d,)
+    first: Sample  # of which each class has its share of the rows, but at least a few
+    second: Sample  # likewise, without a row in common
+    large: Sample | None  # each row with the same chance
+
+
+def look(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: float = 0.0) -> Overview:
+    """Moments and samples in one pass; ``large`` is the share of the rows in a third sample, if any.
+
+    Of a class that has too few rows for both samples the second one gets those of the first as well.
+    """
+    known = getattr(rows, "overviews", {})
+    key = sizes, least, seed, large, rows.class_weights.tobytes()
+    if key not in known:
+        known[key] = _look(rows, sizes, least, seed, large)
+    return known[key]
+
+
+def _look(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: float) -> Overview:
+    counts, n = rows.class_counts, rows.n_rows
+    first, second = (np.minimum(counts, np.maximum(least, np.ceil(size * counts / n))) for size in sizes)
+    wanted = first + second
+    limit = np.where(wanted >= counts, 1.0, (wanted + 6 * np.sqrt(wanted) + 10) / np.maximum(counts, 1))
+    tasks: list[Any] = [Moments(rows.n_features), Draw(np.minimum(1.0, limit), seed)]
+    if large > 0:
+        tasks.append(Draw(np.full(len(counts), large), seed + 2))
+    found, drawn, *more = rows.map_sum(Together(tuple(tasks)))
+    number, y, weight, X = _together(drawn)
+    parts: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+    for c in range(len(counts)):
+        here = np.flatnonzero(y == c)
+        here = here[np.argsort(number[here], kind="stable")]
+        a, b = int(first[c]), int(second[c])
+        parts[0].append(here[:a])
+        parts[1].append(here[a : a + b] if len(here) > a else here)
+
+    def sample(places: list[np.ndarray]) -> Sample:
+        at = np.sort(np.concatenate(places))
+        return Sample(X[at], y[at], weight[at], rows.class_weights)
+
+    third = None
+    if more and more[0]:
+        _, y3, weight3, X3 = _together(more[0])
+        third = Sample(X3, y3, weight3, rows.class_weights)
+    variance = found["square"] / found["weight"]
+    return Overview(found["mean"], variance, sample(parts[0]), sample(parts[1]), third)
+
+
+def _together(drawn: list[tuple[np.ndarray, Block]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+    """Random numbers, classes, weights and rows of a sample."""
+    columns = [np.concatenate(column) for column in zip(*((n, b.y, b.weight) for n, b in drawn), strict=True)]
+    return columns[0], columns[1], columns[2], _stack([block.X for _, block in drawn])
+
+
+def _stack(parts: list[Any]) -> Any:
+    if sparse.issparse(parts[0]):
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+    return np.concatenate([np.asarray(part) for part in parts])

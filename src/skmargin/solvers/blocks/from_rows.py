@@ -1,0 +1,87 @@
+"""Rows that need not fit into memory: which solver, and what to do where the smoothed Newton gear does not suit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skmargin._runtime.progress import print_line
+from skmargin.rows.blocks import LANES, Block, BlockRows
+from skmargin.rows.moments import Sample
+
+from .newton import MOST_PASSES, BlockState, Refused, solve_blocks
+from .passes import BlockProblem
+
+SMALL_BYTES = 1 << 25  # rows that take no more are read into memory at once
+MEMORY_SHARE = 0.25  # of the free memory that rows may take where no other solver is left
+
+Loaded = tuple[Any, np.ndarray, np.ndarray]  # rows, classes, weights
+
+
+@dataclass(frozen=True)
+class Collect:
+    """Task: all rows, for those that fit into memory."""
+
+    lanes: int = LANES
+
+    def zero(self) -> list[Block]:
+        """No rows."""
+        return []
+
+    def add(self, sums: list[Block], block: Block) -> None:
+        """Keep a block."""
+        sums.append(block._replace(X=block.X.copy()))
+
+    def merge(self, sums: list[Block], others: list[Block]) -> None:
+        """Put blocks together."""
+        sums.extend(others)
+
+
+def load(rows: BlockRows) -> Loaded:
+    """All rows, in their order."""
+    blocks: list[Block] = rows.map_sum(Collect())
+    blocks.sort(key=lambda block: block.first)
+    parts = [block.X for block in blocks]
+    X = sparse.csr_array(sparse.vstack(parts, format="csr")) if sparse.issparse(parts[0]) else np.concatenate(parts)
+    return X, np.concatenate([b.y for b in blocks]), np.concatenate([b.weight for b in blocks])
+
+
+def is_small(rows: BlockRows) -> bool:
+    """Whether rows are so few that the solvers for rows in memory are the better ones."""
+    return 8 * rows.n_rows * rows.n_features <= SMALL_BYTES
+
+
+def solve_rows(
+    rows: BlockRows,
+    problem: BlockProblem,
+    solve_sample: Callable[[Sample, np.ndarray], tuple[np.ndarray, np.ndarray]],
+    solve_loaded: Callable[[Loaded], Any],
+    free_memory: Callable[[], int | None],
+    *,
+    tol: float,
+    max_iter: int,
+    seed: int = 0,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+    verbose: int = 0,
+) -> Any:
+    """The solution: a `BlockState`, or what ``solve_loaded`` makes of rows that were read into memory."""
+    given = {"tol": tol, "max_passes": min(MOST_PASSES, max_iter), "seed": seed, "verbose": verbose}
+    found = solve_blocks(rows, problem, solve_sample, start=start, **given)  # type: ignore[arg-type]
+    if isinstance(found, BlockState):
+        return found
+    free = free_memory()
+    fits = free is None or 8 * rows.n_rows * rows.n_features <= MEMORY_SHARE * free
+    if verbose:
+        print_line(f"blocks: {found.reason}; {'the rows are read into memory' if fits else 'steps on all rows go on'}")
+    if fits:
+        return solve_loaded(load(rows))
+    if found.state is None:
+        found = solve_blocks(rows, problem, solve_sample, start=start, force=True, **given)  # type: ignore[arg-type]
+    if isinstance(found, Refused):
+        assert found.state is not None
+        return found.state
+    return found

@@ -1,0 +1,70 @@
+"""Whether the smoothed Newton gear is worth a try for rows in memory, and the try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skmargin.rows.blocks import ArrayRows, Block
+from skmargin.rows.moments import Sample
+
+from .newton import MOST_PASSES, BlockState, Refused, solve_blocks
+from .passes import BlockProblem, Frame, SmoothPass
+
+LEAST_ROWS, ROWS_PER_PARAMETER = 100_000, 200  # below them the sample is most of the rows, and its solve of the work
+MOST_PARAMETERS = 2_000  # (k - 1) (d + 1): each step solves a dense system of so many unknowns
+SURE_ROWS = 200_000  # from here on it is faster however small C is
+LEAST_FILLED = 0.05  # share of non-zeros of sparse rows, which passes write out
+
+
+def suits(X: Any, k: int, crawls: bool) -> bool:
+    """Whether there are few parameters and many rows; ``crawls``: block ascent needs more than a few passes."""
+    n, d = X.shape
+    parameters = (k - 1) * (d + 1)
+    if n < max(LEAST_ROWS, ROWS_PER_PARAMETER * parameters) or parameters > MOST_PARAMETERS:
+        return False
+    if sparse.issparse(X) and X.nnz < LEAST_FILLED * n * d:
+        return False
+    return crawls or n >= SURE_ROWS
+
+
+def solve_in_memory(
+    X: Any,
+    y: np.ndarray,
+    cap: np.ndarray,
+    problem: BlockProblem,
+    solve_sample: Callable[[Any, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+    *,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+    n_jobs: int | None = 1,
+    verbose: int = 0,
+) -> BlockState | Refused:
+    """`solve_blocks` for arrays; ``cap`` holds C times the weights, and ``solve_sample`` takes X, y and such caps."""
+    rows = ArrayRows(X, y, cap, problem.n_classes, n_jobs)
+
+    def of_sample(sample: Sample, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return solve_sample(sample.X, sample.y, caps)
+
+    return solve_blocks(
+        rows, problem, of_sample, tol=tol, max_passes=min(MOST_PASSES, max_iter), seed=seed, start=start,
+        verbose=verbose,
+    )  # fmt: skip
+
+
+def duals_of(
+    X: Any, y: np.ndarray, cap: np.ndarray, problem: BlockProblem, state: BlockState
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The duals of a point, one list for each row: row starts, rivals, numbers.
+
+    They satisfy every bound; the constraint of the free intercept only as well as the point is a solution.
+    """
+    W = np.column_stack([state.W, state.b / problem.feature]) if problem.feature else state.W
+    d = X.shape[1]
+    task = SmoothPass(problem, Frame(np.zeros(d), np.zeros(d), reaches=False), W, state.width, single=False)
+    return task.duals(Block(X, y, cap, 0))

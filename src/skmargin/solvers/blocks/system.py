@@ -1,0 +1,63 @@
+"""The Newton system of a pass: identity plus the Laplacian of weighted class pairs, and a damping of the same kind.
+
+    (R + L + lambda tr(L)/tr(L0) L0) s = -g
+
+R is the penalty (for the free intercept next to nothing), L the second derivative of the smoothed losses, L0 a prior
+that knows all features: what it was at W = 0.  Neither sees a vector that is common to all classes, so the last class
+is fixed and the step centred afterwards (_core/newton/pair_laplacian.hpp has the same form).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+FREE = 1e-9  # penalty of the free intercept, times the sum of the caps
+
+
+def assemble(laplacian: np.ndarray, k: int) -> np.ndarray:
+    """The matrix ((k - 1) D)^2 of upper triangles (pairs, D, D)."""
+    D = laplacian.shape[1]
+    H = np.zeros((k - 1, D, k - 1, D))
+    place = 0
+    for m in range(1, k):
+        for l in range(m):
+            G = laplacian[place]
+            place += 1
+            G = G + np.triu(G, 1).T
+            H[l, :, l, :] += G
+            if m < k - 1:
+                H[m, :, m, :] += G
+                H[l, :, m, :] -= G
+                H[m, :, l, :] -= G
+    return H.reshape((k - 1) * D, (k - 1) * D)
+
+
+class NewtonSystem:
+    """Solves for steps at one point, with more damping if need be."""
+
+    def __init__(self, laplacian: np.ndarray, penalty: np.ndarray, prior: np.ndarray, k: int) -> None:
+        self.k, self.D = k, len(penalty)
+        self.L, self.prior = assemble(laplacian, k), prior
+        self.ratio = float(np.trace(self.L)) / max(float(np.trace(prior)), np.finfo(float).tiny)
+        self.R = np.kron(np.eye(k - 1) - 1 / k, np.diag(penalty))
+
+    def step(self, gradient: np.ndarray, damping: float) -> np.ndarray:
+        """The step from a point with this gradient (k, D)."""
+        k, D = self.k, self.D
+        H = self.R + self.L
+        if damping > 0:
+            H += (damping * self.ratio) * self.prior
+        lift = 0.0
+        while True:
+            A = H.copy()
+            A.flat[:: len(A) + 1] *= 1 + lift
+            factor, info = lapack.dpotrf(A.T, lower=1, overwrite_a=1)
+            if info == 0:
+                break
+            lift = max(100 * lift, 1e-14)  # weights or features that differ by 1e8 can spoil definiteness
+            if lift > 1e6:
+                return np.zeros((k, D))
+        s, _ = lapack.dpotrs(factor, -gradient[: k - 1].ravel(), lower=1)
+        step = np.vstack([s.reshape(k - 1, D), np.zeros((1, D))])
+        return step - step.mean(axis=0)
