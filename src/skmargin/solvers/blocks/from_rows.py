@@ -82,7 +82,7 @@ def solve_rows(
         if not fits:
             raise ValueError(
                 f"The rows need {bytes_of(rows) / 2**30:.1f} GiB, more than there is memory for, and with {parameters} "
-                f"parameters, (classes - 1) (features + 1), more than {MOST_PARAMETERS}, they cannot be taken in blocks."
+                f"parameters, (classes - 1) (features + 1), more than {MOST_PARAMETERS}, not taken in blocks."
             )
         return solve_loaded(load(rows))
     given = {"tol": tol, "max_passes": min(MOST_PASSES, max_iter), "seed": seed, "verbose": verbose}
