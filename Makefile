@@ -7,9 +7,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS := $(VENV)/stamps
+BUILD_LOG := $(STAMPS)/build.log
 CPP := $(wildcard $(addprefix src/skmargin/_core/,*.hpp */*.hpp */*.cpp))
 CORE := CMakeLists.txt $(CPP)
-PY_SOURCES := src tests benchmarks examples conftest.py
+PY_SOURCES := src tests benchmarks examples docs/conf.py docs/_ext conftest.py
 # One BLAS thread in every process: the test workers already share the cores, and times stay comparable.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
 # The tests that enter the compiled core (make sanitize); make them all with SANITIZE_TESTS=tests.
@@ -31,8 +32,9 @@ EXTRAS_test := test
 EXTRAS_demo := cli
 EXTRAS_bench := bench,test
 EXTRAS_lint := dev
+EXTRAS_docs := docs
 
-.PHONY: help test perf coverage demo bench lint format sanitize clean
+.PHONY: help test perf coverage demo bench docs lint format stub sanitize clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -49,6 +51,11 @@ demo: $(STAMPS)/demo ## compare the machines with scikit-learn's on digits, and 
 bench: $(STAMPS)/bench ## time to accuracy against LIBLINEAR and scikit-learn (ARGS="--sets digits --C 1")
 	$(ONE_THREAD) $(PY) -m benchmarks.run $(ARGS)
 
+# The examples of the gallery run here; pages that did not change are kept.  Then the site is tried in a browser.
+docs: $(STAMPS)/docs ## build the site in build/docs (open build/docs/index.html); needs no network
+	$(ONE_THREAD) $(PY) -m sphinx --fail-on-warning --keep-going --quiet --fresh-env -j auto -d build/doctrees docs build/docs
+	SKMARGIN_SITE=build/docs $(PY) -m pytest -q tests/docs $(ARGS)
+
 lint: $(STAMPS)/lint ## check style and types
 	$(PY) -m ruff check $(PY_SOURCES)
 	$(PY) -m ruff format --check $(PY_SOURCES)
@@ -59,6 +66,9 @@ format: $(STAMPS)/lint ## put the sources into the house style
 	$(PY) -m ruff check --fix $(PY_SOURCES)
 	$(PY) -m ruff format $(PY_SOURCES)
 	$(VENV)/bin/clang-format -i $(CPP)
+
+stub: $(STAMPS)/lint ## write the stub of the compiled core, which mypy reads
+	$(PY) -m nanobind.stubgen -q -m skmargin._core._ext -o src/skmargin/_core/_ext.pyi
 
 # An instrumented core goes to an environment of its own, which borrows the packages of .venv (a .pth file, so that the
 # import hook of the editable install there, which would find the plain core, is not run).  CMakeLists.txt knows what
@@ -85,12 +95,16 @@ build/%/stamp: $(STAMPS)/test $(CORE) $(shell find src -name '*.py')
 	@touch $@
 
 clean: ## remove .venv and everything that was built
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/api/generated docs/api/backreferences \
+	  docs/api/[!i]*.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # The core is compiled again only when its sources change: without build isolation cmake keeps its cache.
 $(STAMPS)/%: pyproject.toml $(CORE) | $(STAMPS)/tools
-	$(PIP) install --no-build-isolation --editable ".[$(EXTRAS_$*)]"
+	@echo 'installing skmargin with [$(EXTRAS_$*)]; compiling what has changed:'
+	@{ $(PY) -m pip --disable-pip-version-check install --verbose --no-build-isolation --editable ".[$(EXTRAS_$*)]" 2>&1; \
+	  echo $$? > $(BUILD_LOG).status; } | tee $(BUILD_LOG) | sed -n 's/^ *\(\[[0-9]*\/[0-9]*\] \)Building.*_core\//\1/p'; \
+	  test "$$(cat $(BUILD_LOG).status)" = 0 || { cat $(BUILD_LOG); exit 1; }
 	@touch $@
 
 $(STAMPS)/tools:

@@ -1,6 +1,6 @@
 """Many rows: time, passes, memory and certified gap of the linear machines against LogisticRegression, in one run.
 
-    python -m benchmarks.large [--sets gauss,wide] [--rows 1e6] [--C 0.01,1,100] [--loss cs,ww] [--data DIR] [--out FILE]
+    python -m benchmarks.large [--sets gauss,wide] [--rows 1e6] [--C 0.01,1,100] [--loss cs,ww] [--data DIR]
     python -m benchmarks.large --limit           # a file four times larger than the memory of the process
 
 CPU seconds of the whole ``fit`` on one core.  ``beyond`` is the peak of the resident memory beyond that before the fit.

@@ -39,7 +39,7 @@ def test_dir_shows_the_public_names_only():
     shown = {name for name in dir(skmargin) if not name.startswith("__")}
     assert set(skmargin.__all__) < shown
     assert shown - set(skmargin.__all__) == {
-        "datasets", "inspection", "model_files", "model_selection", "report", "torch"
+        "datasets", "inspection", "model_files", "model_selection", "onnx", "report", "torch"
     }  # fmt: skip
 
 

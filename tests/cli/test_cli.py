@@ -52,9 +52,13 @@ def test_compare_prints_a_plain_ranking_and_writes_a_page(tmp_path):
     result = run("compare", "iris", "--models", "Crammer-Singer,one-vs-rest", "--cv", 3, "--report", page)
     lines = result.stdout.splitlines()
     assert lines[0] == "iris: 150 samples, 4 features, 3 classes (setosa, versicolor, virginica)"
-    assert lines[1].split() == ["rank", "model", "accuracy", "±", "sd", "p", "against", "first", "fit", "predict"]
+    assert lines[1].split() == [
+        "rank", "model", "accuracy", "±", "sd", "balanced", "macro-F1", "p", "against", "first", "fit", "predict"
+    ]  # fmt: skip
     assert {line.split()[1] for line in lines[2:4]} == {"crammer-singer", "one-vs-rest"}
-    assert "over 3 folds" in lines[4]
+    assert lines[4].split()[:2] == ["majority", "class"]
+    assert lines[5].startswith("Recall of ") and "setosa 100.0 %" in lines[5]
+    assert "over 3 folds" in lines[6]
     assert "\x1b" not in result.output
     assert "1/2 crammer-singer: " in result.stderr
     assert f"--report {page}" in json_of(page)["command"]
@@ -86,7 +90,7 @@ def test_compare_as_json_prints_nothing_else():
 
 
 def test_many_rows_leave_the_kernel_machines_out_unless_named(monkeypatch):
-    monkeypatch.setattr("skmargin.cli._app.KERNEL_ROWS", 100)
+    monkeypatch.setattr("skmargin.cli._compare.KERNEL_ROWS", 100)
     result = run("compare", "iris", "--cv", 2, "--json")
     found = {model["model"] for model in json.loads(result.stdout)["models"]}
     assert found == {name for name, model in models().items() if model.default and not model.kernel}
@@ -254,9 +258,11 @@ def test_a_report_knows_labels_by_their_text(tmp_path):
     ("name", "content", "options", "message"),
     [
         ("a.csv", "x,kind\n1,a\n", (), "say which column holds the labels"),
-        ("a.csv", "x,kind\n1,a\n,b\n", ("--target", "kind"), "line 3, column 'x': the value is missing"),
+        ("a.csv", "x,kind\n1,a\n1,\n", ("--target", "kind"), "line 3, column 'kind': the label is missing"),
+        ("a.csv", "x,z,kind\n1,2,a\n1,a\n", ("--target", "kind"), "line 3: 2 columns instead of 3"),
         ("a.csv", "x,kind\n1,a\n2,b\n", ("--target", "sort"), "there is no column 'sort'"),
-        ("a.csv", "x,kind\n" + "1,a\n" * 9, ("--target", "kind"), "only one class, 'a'"),
+        ("a.csv", "x,kind\n" + "1,a\n2,a\n" * 5, ("--target", "kind"), "only one class, 'a'"),
+        ("a.csv", "x,kind\n" + "1,a\n" * 9, ("--target", "kind"), "no column is left to learn from"),
         ("a.csv", "x,kind\n" + "1,a\n" * 9 + "2,[b]\n", ("--target", "kind"), "class '[b]' has only 1 sample"),
         ("a.svm", "1 1:2\n2 1:x\n", (), "line 2: feature '1' has the value 'x'"),
         ("a.svm", "", (), "a.svm"),
@@ -280,9 +286,9 @@ def test_what_cannot_work_is_refused_before_the_work(tmp_path):
     assert "Did you mean crammer-singer?" in run("compare", "iris", "--models", "cramer-singer", code=2).stderr
     assert "names no model" in run("compare", "iris", "--models", ",", code=2).stderr
     assert "--cv" in run("compare", "iris", "--cv", 1, code=2).stderr
-    assert (
-        "belongs to scikit-learn" in run("fit", "iris", "--model", "ecoc", "--out", tmp_path / "m.skm", code=2).stderr
-    )
+    assert "must be one of accuracy, balanced" in run("compare", "iris", "--metric", "auc", code=2).stderr
+    assert "must be one of balanced" in run("compare", "iris", "--class-weight", "even", code=2).stderr
+    assert "is not a regular file" in run("compare", "iris", "--resume", "/dev/full", code=1).stderr
     assert (
         "two classes with 60 samples"
         in run("fit", "iris", "--model", "m3", "--cv", 60, "--out", tmp_path / "m.skm", code=1).stderr
@@ -307,7 +313,7 @@ def test_a_model_for_other_features_is_refused(tmp_path):
 def test_models_that_fail_are_named_and_give_their_own_exit_code(tmp_path, monkeypatch):
     bad = Model("bad", "", LinearSVC(), {"C": (-1.0,)})
     known = {"bad": bad, "one-vs-rest": models()["one-vs-rest"]}
-    monkeypatch.setattr("skmargin.cli._app.models", lambda: known)
+    monkeypatch.setattr("skmargin.cli._compare.models", lambda: known)
     page, words = tmp_path / "page.html", ["compare", "iris", "--cv", 2, "--models", "all", "--report"]
     result = run(*words, page, code=3)
     assert "bad failed: InvalidParameterError: " in result.stderr
@@ -334,10 +340,11 @@ def test_small_mistakes_are_named(tmp_path, flowers):
         in run("fit", "iris", "--target", 2, "--model", "odm", "--out", model, code=1).stderr
     )
     run("fit", flowers, "--target", "kind", "--model", "crammer-singer", "--out", model)
-    assert "name it with --target" in run("predict", model, flowers, "--out", out, code=1).stderr
-    table = tmp_path / "flowers.parquet"
+    run("predict", model, flowers, "--out", out)  # a column that the model does not need, here the labels, is ignored
+    expected, table = out.read_bytes(), tmp_path / "flowers.parquet"
     pd.read_csv(flowers).to_parquet(table)
-    assert "name it with --target" in run("predict", model, table, "--out", out, code=1).stderr
+    run("predict", model, table, "--out", out)
+    assert out.read_bytes() == expected
     assert run("predict", tmp_path, "iris", "--out", out, code=1).stderr.strip().count("damaged") == 0
 
 

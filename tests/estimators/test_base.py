@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import numpy as np
@@ -21,8 +22,11 @@ from skmargin import (
     LDMClassifier,
     LpNormSVC,
     MultiMarginSVC,
+    ODMClassifier,
     SemiSupervisedMarginSVC,
+    TopKSVC,
     ULDMClassifier,
+    WestonWatkinsSVC,
 )
 from skmargin.estimators._base import MarginClassifier, canonical_csr, number, seed_of
 from skmargin.solvers.tuning import DEFAULT
@@ -253,3 +257,22 @@ def test_every_line_of_a_verbose_fit_begins_alike(model, capsys, monkeypatch):
     model.set_params(verbose=1, random_state=0).fit(*load_iris(return_X_y=True))
     lines = capsys.readouterr().out.splitlines()
     assert lines and all(re.match(r"\[skmargin\] [^:]+: \S", line) for line in lines), lines
+
+
+def described(estimator):
+    """What the docstring says of each parameter and attribute."""
+    return dict(
+        re.findall(r"^(\w+) : (.*(?:\n    .*)*)", inspect.getdoc(estimator).partition("See Also")[0], re.MULTILINE)
+    )
+
+
+def test_the_machines_with_a_dual_describe_what_they_share_alike():
+    """Each class has its own docstring: what is said once of all of them must not drift apart."""
+    shared = described(CrammerSingerSVC)
+    assert {"kernel", "cache_size", "warm_start", "n_jobs", "coef_", "dual_gap_", "n_iter_"} <= set(shared)
+    for other in (WestonWatkinsSVC, TopKSVC, LpNormSVC, MultiMarginSVC, ODMClassifier):
+        own = described(other)
+        assert set(shared) <= set(own)
+        different = {name for name in shared if own[name] != shared[name]}
+        allowed = {MultiMarginSVC: {"fit_intercept"}, ODMClassifier: {"C"}}  # penalised; the paper's scale
+        assert different <= allowed.get(other, set())

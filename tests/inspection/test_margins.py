@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -128,3 +130,16 @@ def test_refusals_say_why():
         margins_from_scores([[0.0, 1.0, 2.0]], [0], [0, 0, 2])
     with pytest.raises(ValueError, match="NaN"):
         margins(LinearSVC(random_state=0).fit(X, y), np.full((1, 4), np.nan), [0])
+
+
+def test_statistics_as_a_table(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    model = LinearSVC(random_state=0).fit(X, y)
+    statistics = margin_statistics(model, X, y, quantiles=(0.05, 0.5))
+    table = statistics.table()
+    assert table.index.tolist() == ["all", 0, 1, 2]
+    assert table.columns.tolist() == ["n_samples", "mean", "variance", "minimum", "error", "5%", "50%"]
+    assert table.loc[1, "mean"] == margins(model, X, y)[y == 1].mean() and table.loc["all", "n_samples"] == 150
+    assert table.loc[2, "50%"] == np.median(margins(model, X, y)[y == 2])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert statistics.table()["all"]["5%"] == statistics.quantiles[0.05]

@@ -74,7 +74,9 @@ def test_types_are_kept_and_checked(path):
     again = saved(CrammerSingerSVC(random_state=0).fit(FRAME, y), path, X=FRAME)
     assert describe_model(path)["feature_types"] == ["number"] * len(NAMES)
     wrong = FRAME.assign(hue=FRAME.hue.astype(str) + " units")
-    with pytest.raises(ValueError, match=r"^X has text in the column 'hue', where the model was fitted with numbers\.$"):
+    with pytest.raises(
+        ValueError, match=r"^X has text in the column 'hue', where the model was fitted with numbers\.$"
+    ):
         again.predict(wrong)
     with pytest.raises(ValueError, match=r"^X has dates in the column 'hue', where"):
         again.predict(FRAME.assign(hue=pd.Timestamp("2020-01-01")))
@@ -85,8 +87,14 @@ def test_types_are_kept_and_checked(path):
 def test_types_of_a_table(path):
     kinds = np.array(["a", "b"])[np.arange(len(y)) % 2]
     dates = pd.date_range("2020-01-01", periods=len(y))
-    frame = FRAME[["hue", "ash"]].assign(kind=kinds, level=pd.Categorical(kinds), when=dates, mixed=[1, "x"] * 44 + [None])
-    parts = [("n", StandardScaler(), ["hue"]), ("k", OneHotEncoder(), ["kind", "level"]), ("m", "drop", ["when", "ash"])]
+    frame = FRAME[["hue", "ash"]].assign(
+        kind=kinds, level=pd.Categorical(kinds), when=dates, mixed=[1, "x"] * 44 + [None]
+    )
+    parts = [
+        ("n", StandardScaler(), ["hue"]),
+        ("k", OneHotEncoder(), ["kind", "level"]),
+        ("m", "drop", ["when", "ash"]),
+    ]
     model = make_pipeline(ColumnTransformer(parts), LogisticRegression()).fit(frame, y)
     again = saved(model, path, X=frame)
     about = describe_model(path)
@@ -153,7 +161,9 @@ def test_a_stream_goes_on_in_any_order(path):
 def test_names_that_do_not_fit_are_refused(path):
     model = CrammerSingerSVC(random_state=0).fit(FRAME.to_numpy(), y)
     for names in (NAMES[:-1], [*NAMES[:-1], NAMES[0]]):
-        with pytest.raises(ModelFileError, match="feature_names has 1[23] names for 13 features, or one of them twice"):
+        with pytest.raises(
+            ModelFileError, match=r"feature_names has 1[23] names for 13 features, or one of them twice"
+        ):
             save_model(model, path, feature_names=names)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -104,11 +104,15 @@ def test_classifiers_of_scikit_learn(model, n_classes, tmp_path):
 def test_classifiers_of_sparse_rows(model, tmp_path):
     model.fit(sparse.csr_matrix(X), y)
     save_model(model, tmp_path / "m.skm")
-    assert_array_equal(load_model(tmp_path / "m.skm").predict(sparse.csr_matrix(X)), model.predict(sparse.csr_matrix(X)))
+    assert_array_equal(
+        load_model(tmp_path / "m.skm").predict(sparse.csr_matrix(X)), model.predict(sparse.csr_matrix(X))
+    )
 
 
 def transformers():
-    yield from ((t, X) for t in (StandardScaler(), MinMaxScaler(clip=True), MaxAbsScaler(), RobustScaler(), Normalizer("l1")))
+    yield from (
+        (t, X) for t in (StandardScaler(), MinMaxScaler(clip=True), MaxAbsScaler(), RobustScaler(), Normalizer("l1"))
+    )
     yield from ((FunctionTransformer(), X), (StandardScaler(with_mean=False), X), (RobustScaler(with_scaling=False), X))
     yield from ((SimpleImputer(add_indicator=True), GAPS), (SimpleImputer(strategy="median"), GAPS))
     yield from ((MissingIndicator(), GAPS), (SimpleImputer(strategy="most_frequent", missing_values=None), LEVELS))
@@ -121,12 +125,20 @@ def transformers():
     yield OrdinalEncoder(encoded_missing_value=-2, dtype=np.int32), LEVELS
     yield from ((CountVectorizer(), TEXTS), (TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2)), TEXTS))
     yield TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), stop_words=None, max_features=200), TEXTS
-    yield from ((TfidfVectorizer(stop_words="english", use_idf=False), TEXTS), (HashingVectorizer(n_features=64), TEXTS))
+    yield from (
+        (TfidfVectorizer(stop_words="english", use_idf=False), TEXTS),
+        (HashingVectorizer(n_features=64), TEXTS),
+    )
     yield from ((TfidfVectorizer(vocabulary=["cat", "dog"]), TEXTS), (TfidfTransformer(norm="l1"), COUNTS))
     yield FeatureUnion([("a", StandardScaler()), ("b", MinMaxScaler()), ("c", "passthrough")]), X
     yield make_pipeline(SimpleImputer(), "passthrough", StandardScaler()), GAPS
     yield make_pipeline(CountVectorizer(), TfidfTransformer()), TEXTS
-    yield ColumnTransformer([("n", StandardScaler(), [0, 2]), ("m", MinMaxScaler(), slice(1, 2))], remainder="passthrough"), X
+    yield (
+        ColumnTransformer(
+            [("n", StandardScaler(), [0, 2]), ("m", MinMaxScaler(), slice(1, 2))], remainder="passthrough"
+        ),
+        X,
+    )
     yield table(), FRAME
 
 
@@ -173,7 +185,9 @@ def test_a_whole_table_with_a_calibrated_machine(tmp_path):
     save_model(model, tmp_path / "m.skm", X=FRAME, metadata={"note": "tables"})
     again = load_model(tmp_path / "m.skm")
     assert_array_equal(again.predict_proba(FRAME), model.predict_proba(FRAME))
-    assert again[0].transformers[0][2].dtype_include is np.number or again[0].transformers[0][2].dtype_include == np.number
+    assert (
+        again[0].transformers[0][2].dtype_include is np.number or again[0].transformers[0][2].dtype_include == np.number
+    )
 
 
 def test_set_output_is_kept(tmp_path):

@@ -10,6 +10,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import sklearn
+from joblib import parallel_config
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
@@ -34,7 +35,9 @@ X, y = load_iris(return_X_y=True, as_frame=True)
 X, y = X.iloc[::6], np.asarray(y)[::6]
 X.columns = list("abcd")
 WORDS = np.array(["x", "y", "z"])[y]
-TABLE = X.assign(kind=np.array(["p", "q", "r"])[np.arange(len(y)) % 3], text=np.array(["one two", "two three four"])[y % 2])
+TABLE = X.assign(
+    kind=np.array(["p", "q", "r"])[np.arange(len(y)) % 3], text=np.array(["one two", "two three four"])[y % 2]
+)
 READER = ColumnTransformer([
     ("n", make_pipeline(SimpleImputer(add_indicator=True), MinMaxScaler()), ["a", "b"]),
     ("k", OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=2), ["kind"]),
@@ -66,11 +69,56 @@ MODELS = {
     "calibrated": (CalibratedClassifierCV(LinearSVC(), cv=2, **TEMPERATURE), X),
     "isotonic": (CalibratedClassifierCV(CrammerSingerSVC(random_state=0), cv=2, method="isotonic"), X),
 }
-ODD = [None, True, False, 0, 1, -1, 2, 3, 7, 2**31, 2**63, 10**30, 0.5, -1e308, "", "x", "a", "linear", "rbf", "ovo", [], [1]]
-ODD += [{}, [[]], {"a": 1}, {"$array": 0}, {"$array": 1}, {"$array": -1}, {"$scalar": 0}, {"$float": "nan"}, {"$float": "x"}]
-ODD += [{"$tuple": []}, {"$tuple": [1, 2]}, {"$dict": []}, {"$dict": [["a", 1]]}, {"$slice": [0, 1, None]}, {"$dtype": "<f8"}]
+ODD = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    2**31,
+    2**63,
+    10**30,
+    0.5,
+    -1e308,
+    "",
+    "x",
+    "a",
+    "linear",
+    "rbf",
+    "ovo",
+    [],
+    [1],
+]
+ODD += [
+    {},
+    [[]],
+    {"a": 1},
+    {"$array": 0},
+    {"$array": 1},
+    {"$array": -1},
+    {"$scalar": 0},
+    {"$float": "nan"},
+    {"$float": "x"},
+]
+ODD += [
+    {"$tuple": []},
+    {"$tuple": [1, 2]},
+    {"$dict": []},
+    {"$dict": [["a", 1]]},
+    {"$slice": [0, 1, None]},
+    {"$dtype": "<f8"},
+]
 ODD += [{"$type": "float64"}, {"$dtype": "object"}, {"$objects": ["a", 1, None], "shape": [3]}, {"$tuple": {"a": 1}}]
-ODD += [{"$csr": [0, 1, 2], "shape": [3, 4], "matrix": True}, {"$words": [0, 1], "shape": [2]}, {"$boosting": {}}, {"$tree": {}}]
+ODD += [
+    {"$csr": [0, 1, 2], "shape": [3, 4], "matrix": True},
+    {"$words": [0, 1], "shape": [2]},
+    {"$boosting": {}},
+    {"$tree": {}},
+]
 ODD += [{"$object": "KFold", "parts": {}}, {"$estimator": "sklearn.StandardScaler", "params": {}, "attributes": {}}]
 ODD += [{"$object": "check_array", "parts": {}}, {"$index": [0, 1], "values": 2}]
 
@@ -98,7 +146,9 @@ def mutate_tree(document, rng):
     elif action == 2 and type(home[key]) in (int, float):
         home[key] += rng.choice([1, -1, 2, 100, -(2**40), 0.5])
     elif action == 3 and isinstance(home, dict):
-        home[rng.choice([*map(str, home), "coef_", "_secret", "__class__", "classes_"])] = copy.deepcopy(rng.choice(ODD))
+        home[rng.choice([*map(str, home), "coef_", "_secret", "__class__", "classes_"])] = copy.deepcopy(
+            rng.choice(ODD)
+        )
     elif action == 4 and isinstance(home, list):
         home.insert(key, copy.deepcopy(home[key]))
     else:
@@ -115,13 +165,17 @@ def mutate_array(document, arrays, rng):
     elif action == 1:
         with suppress(ValueError), np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            array = array.astype(rng.choice(["f4", "f8", "i4", "i8", "u1", "U3", "?", "c16", "M8[s]"]), casting="unsafe")
+            array = array.astype(
+                rng.choice(["f4", "f8", "i4", "i8", "u1", "U3", "?", "c16", "M8[s]"]), casting="unsafe"
+            )
     elif action == 2:
         array = array.reshape(-1) if array.ndim > 1 else array[..., None]
     elif action == 3:
         array = np.concatenate([array, array]) if array.ndim else array
     elif array.size and array.dtype.kind in "fiu":
-        odd = [0, 1, -1, 2, 3, 100, -(2**31), 2**31, 2**62] + [1e308, np.nan, np.inf, -np.inf] * (array.dtype.kind == "f")
+        odd = [0, 1, -1, 2, 3, 100, -(2**31), 2**31, 2**62] + [1e308, np.nan, np.inf, -np.inf] * (
+            array.dtype.kind == "f"
+        )
         flat = array.reshape(-1).copy()
         with np.errstate(all="ignore"):
             flat[rng.randrange(flat.size)] = np.array(rng.choice(odd)).astype(array.dtype)
@@ -150,6 +204,8 @@ def test_crafted_files_are_refused_or_give_models(name, tmp_path, sealed):
     refused = 0
     for _ in range(MUTATIONS):
         document, arrays = copy.deepcopy(good), dict(contents)
+        if rng.random() < 0.7:  # else most changes of numbers are found out by the answers that the file keeps
+            document["answers"] = None
         for _ in range(rng.choice([1, 1, 2, 4])):
             if document["arrays"] and rng.random() < 0.4:
                 mutate_array(document, arrays, rng)
@@ -169,7 +225,7 @@ def test_crafted_files_are_refused_or_give_models(name, tmp_path, sealed):
 
 def ask(model, rows):
     """What the command line does with a model; a ValueError is what it turns into a sentence."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), parallel_config("sequential"):
         warnings.simplefilter("ignore")
         for method in ("predict", "decision_function", "predict_proba", "transform"):
             try:
@@ -182,6 +238,10 @@ def ask(model, rows):
 
 
 def test_every_estimator_of_the_library_is_among_them():
-    tried = {type(step).__name__ for model, _ in MODELS.values() for step in (model[-1] if hasattr(model, "steps") else model,)}
+    tried = {
+        type(step).__name__
+        for model, _ in MODELS.values()
+        for step in (model[-1] if hasattr(model, "steps") else model,)
+    }
     linear = {"WestonWatkinsSVC", "TopKSVC", "ODMClassifier", "LpNormSVC", "MultiMarginSVC", "SemiSupervisedMarginSVC"}
     assert set(skmargin.__all__) - linear <= tried  # those are made up as CrammerSingerSVC is

@@ -126,14 +126,14 @@ def test_numbers_that_json_cannot_hold():
 # ---- in a browser ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (390, False)])
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (1400, True), (390, False), (390, True)])
 def test_it_draws_without_errors_or_requests(browser, page, width, dark):
     browser.open(page, width, dark=dark)
     assert browser.run("document.documentElement.dataset.ready") == "true"
     assert browser.complaints() == []
     assert browser.requests() == [page.as_uri()]
     assert browser.run("document.documentElement.scrollWidth") <= width, "the page scrolls sideways"
-    assert browser.run("document.querySelectorAll('section.card').length") == 8
+    assert browser.run("document.querySelectorAll('section.card').length") == 10
     dark_background = (
         sum(map(int, re.findall(r"\d+", browser.run("getComputedStyle(document.body).backgroundColor")))) < 150
     )
@@ -268,11 +268,11 @@ def test_a_report_of_one_saved_model_claims_nothing_that_it_does_not_know(browse
     write_report(Results("t", data, [summarize("odm", ODMClassifier().fit(X, y), X, y, data)]), path)
     browser.open(path)
     text = browser.run("document.querySelector('main').textContent")
-    for words in ("accuracy on 150 samples", "On these samples its margins", "odm · 150 samples"):
+    for words in ("accuracy on 150 samples", "of its margins on these samples are not positive", "odm · 150 samples"):
         assert words in text
     assert "the last convex problem is solved within the tolerance" in text
     assert "it needs the training samples" in text
     assert "t-test" not in text and "new samples" not in text
     columns = browser.run("[...document.querySelectorAll('#models thead th')].map(c => c.textContent)")
-    assert columns == ["Model", "Accuracy", "Mean margin", "5 % margin"]
+    assert columns == ["Model", "Accuracy", "Margin/sd", "5 %/median"]
     assert browser.complaints() == []

@@ -1,5 +1,5 @@
 """The compiled core."""
 
-from skmargin._core import _ext  # type: ignore[attr-defined, unused-ignore]
+from . import _ext
 
 __all__ = ["_ext"]

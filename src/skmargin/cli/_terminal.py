@@ -12,15 +12,24 @@ import numpy as np
 from rich import box
 from rich.console import Console
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ..comparison import Comparison, advise
+from ..comparison import Comparison
 from ..report import ModelResult
 
 WIDE = 240  # columns of output that is not a terminal: nothing is cut or folded
+SHORT = {"accuracy": "accuracy", "balanced-accuracy": "balanced", "macro-f1": "macro-F1"}
 _JOINERS = "\u200c\u200d"  # parts of emoji and of Persian words
 
 
@@ -52,27 +61,41 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers
     out.print(table)
 
 
-def show_ranking(ranked: Sequence[ModelResult], errors: dict[str, str]) -> None:
-    """Print the ranked table, what failed, and the plain words."""
-    rows = [
-        [
-            rank,
-            model.name,
-            f"{100 * np.mean(model.fold_scores):.2f} %",
-            f"{100 * np.std(model.fold_scores, ddof=1):.2f}",
-            p_text(model.p_value),
-            seconds(model.fit_time),
-            seconds(model.predict_time),
-        ]
-        for rank, model in zip(ranks(ranked), ranked, strict=True)
-    ]
+def show_ranking(
+    ranked: Sequence[ModelResult],
+    baseline: ModelResult,
+    classes: Sequence[str],
+    metric: str,
+    words: Sequence[str],
+    errors: dict[str, str],
+) -> None:
+    """Print the ranked table with the baseline below, recalls of the first, what failed, and the plain words."""
+    others = [name for name in SHORT if name != metric]
+
+    def cells(rank: Any, model: ModelResult) -> list[Any]:
+        mean, *rest = (f"{100 * np.mean(model.metrics[name]):.2f} %" for name in (metric, *others))
+        sd = f"{100 * np.std(model.fold_scores, ddof=1):.2f}"
+        return [rank, model.name, mean, sd, *rest, p_text(model.p_value)]
+
+    times = [[seconds(model.fit_time), seconds(model.predict_time)] for model in ranked]
+    rows = [cells(rank, model) + time for rank, model, time in zip(ranks(ranked), ranked, times, strict=True)]
     if rows:
-        columns = ("rank", "model", "accuracy", "± sd", "p against first", "fit", "predict")
-        show_table(columns, rows, numbers=(0, 2, 3, 4, 5, 6))
-        for sentence in advise(ranked):
+        rows.append([*cells("", baseline), "", ""])
+        columns = ("rank", "model", SHORT[metric], "± sd", *(SHORT[name] for name in others), "p against first")
+        show_table((*columns, "fit", "predict"), rows, numbers=(0, 2, 3, 4, 5, 6, 7, 8))
+        say(_recalls(ranked[0], classes))
+        for sentence in words:
             say(sentence)
     for name, message in errors.items():
         say(f"{name} failed: {message}", stderr=True)
+
+
+def _recalls(model: ModelResult, classes: Sequence[str]) -> str:
+    """How many samples of each class the model finds, the worst first."""
+    known = [(recall, label) for recall, label in zip(model.recall, classes, strict=True) if recall is not None]
+    worst = [f"{label} {100 * recall:.1f} %" for recall, label in sorted(known)[:10]]
+    more = f" and {len(known) - 10} better ones" if len(known) > 10 else ""
+    return f"Recall of {model.name} by class: {', '.join(worst)}{more}."
 
 
 def ranks(ranked: Sequence[ModelResult]) -> list[int]:
@@ -145,9 +168,22 @@ def bar(total: int) -> Iterator[Callable[[str], None]]:
     yield step
 
 
+@contextmanager
+def bytes_bar(total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how much of a file is read, on a terminal; yields the function to call with the bytes read so far."""
+    out = console(stderr=True)
+    if not out.is_terminal:
+        yield lambda done: None
+        return
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=out, transient=True) as shown:
+        number = shown.add_task("", total=total)
+        yield lambda done: shown.update(number, completed=done)
+
+
 def _state(comparison: Comparison, out: Console) -> Table:
     """The live table: a bar for each model."""
-    table = _table(out, ("model", "folds", "", "accuracy"), (2, 3))
+    table = _table(out, ("model", "folds", "", SHORT[comparison.metric]), (2, 3))
     running = next((m.name for m in comparison.models if _open(comparison, m.name)), None)
     for model in comparison.models:
         folds = comparison.folds[model.name]

@@ -2,6 +2,18 @@
 
 from ._advice import advise
 from ._compare import Comparison, ComparisonError, Fold
+from ._leaks import telling_columns
+from ._metrics import METRICS
 from ._models import Model, models, tuned
 
-__all__ = ["Comparison", "ComparisonError", "Fold", "Model", "advise", "models", "tuned"]
+__all__ = [
+    "METRICS",
+    "Comparison",
+    "ComparisonError",
+    "Fold",
+    "Model",
+    "advise",
+    "models",
+    "telling_columns",
+    "tuned",
+]

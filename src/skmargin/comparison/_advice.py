@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from ..report import ModelResult
+from ._metrics import METRICS
 
 LEVEL = 0.05
 
 
-def advise(ranked: Sequence[ModelResult]) -> list[str]:
+def advise(
+    ranked: Sequence[ModelResult],
+    baseline: ModelResult | None = None,
+    metric: str = "accuracy",
+    own: Collection[str] = (),
+) -> list[str]:
     r"""Say in a few sentences which model to choose.
 
     Parameters
     ----------
     ranked : sequence of ModelResult
         As `skmargin.report.rank_models` gives them, with the scores of the folds.
+    baseline : ModelResult, default=None
+        The most frequent class, with its scores on the same folds and the p-value against the first model.
+    metric : str, default="accuracy"
+        What the scores are.
+    own : collection of str, default=()
+        Names of the models of this package, for a word on the best of them where another model wins.
 
     Returns
     -------
@@ -34,9 +46,47 @@ def advise(ranked: Sequence[ModelResult]) -> list[str]:
     It is clearly better than every other model (p < 0.05).
     """
     best = ranked[0]
-    right = f"{100 * np.mean(best.fold_scores):.1f} % of new samples right"
+    right = f"{100 * np.mean(best.fold_scores):.1f} % {METRICS[metric][1]}"
     if len(best.fold_scores) > 1:
         right += f" (± {100 * np.std(best.fold_scores, ddof=1):.1f} over {len(best.fold_scores)} folds)"
+    if baseline is not None:
+        right += f", {100 * np.mean(baseline.fold_scores):.1f} % by always saying {baseline.params['says']!r}"
+        if not _beats(best, baseline):
+            return [
+                f"No model is clearly better than always saying {baseline.params['says']!r} (p >= {LEVEL}): "
+                f"{best.name} is first with {right}.",
+                "Look for other features, more samples, or another metric (--metric balanced-accuracy).",
+            ]
+    return _choice(ranked, right) + _of_ours(ranked, own)
+
+
+def _beats(best: ModelResult, baseline: ModelResult) -> bool:
+    """Whether the folds show that the best model is better than the baseline.
+
+    The test says nothing of two or three folds: there the lead must be large against its scatter.
+    """
+    ahead = np.subtract(best.fold_scores, baseline.fold_scores)
+    if not (ahead > 0).all() or baseline.p_value is None:
+        return bool((ahead > 0).all())
+    few = len(ahead) < 4 and ahead.mean() > 2 * ahead.std(ddof=1)
+    return baseline.p_value < LEVEL or few
+
+
+def _of_ours(ranked: Sequence[ModelResult], own: Collection[str]) -> list[str]:
+    """A word on the best machine of this package where a classic model wins."""
+    best, ours = ranked[0], next((model for model in ranked if model.name in own), None)
+    if ours is None or ours is best or best.name in own:
+        return []
+    clear = ours.p_value is not None and ours.p_value < LEVEL
+    score = f"{100 * np.mean(ours.fold_scores):.1f} %"
+    return [
+        f"The best machine of skmargin, {ours.name} ({score}), is {'clearly worse' if clear else 'not clearly worse'}"
+        f" than {best.name}."
+    ]
+
+
+def _choice(ranked: Sequence[ModelResult], right: str) -> list[str]:
+    best = ranked[0]
     equal = [model for model in ranked[1:] if model.p_value is not None and model.p_value >= LEVEL]
     if not equal:
         words = [f"Choose {best.name}: {right}."]
@@ -55,7 +105,7 @@ def advise(ranked: Sequence[ModelResult]) -> list[str]:
     elif np.mean(fastest.fold_scores) >= np.mean(best.fold_scores) - 1e-12:
         words.append(f"Choose {fastest.name}: it is level with {best.name}, and of these the fastest to fit.")
     else:
-        words.append(f"Choose {best.name} for accuracy, or {fastest.name}, which of these is the fastest to fit.")
+        words.append(f"Choose {best.name} for its score, or {fastest.name}, which of these is the fastest to fit.")
     worse = sum(model.p_value is not None and model.p_value < LEVEL for model in ranked[1:])
     if worse:
         words.append(f"The other {'model is' if worse == 1 else f'{worse} models are'} clearly worse (p < {LEVEL}).")

@@ -12,7 +12,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,22 @@ import sklearn
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing
 
 import skmargin
 
 from .._files import atomic_write
 from ..datasets import Dataset
+from ..datasets._files import check_memory
 from ..report import ModelResult, Results, rank_models, summarize_dataset, summarize_model
+from ..report._summarize import corrected_paired_ttest
+from ._metrics import METRICS, Counts, rates
 from ._models import Model, tuned
 
-FORMAT, VERSION = "skmargin-comparison", 1
+FORMAT, VERSION = "skmargin-comparison", 2
 INNER_FOLDS = 3
+MAX_STATE = 1 << 28  # bytes of a file that is continued
+BASELINE = "majority class"
 
 
 class ComparisonError(ValueError):
@@ -39,13 +45,14 @@ class ComparisonError(ValueError):
 
 @dataclass
 class Fold:
-    """One model on one fold: accuracy, seconds for one fit with the chosen parameters and for predicting the fold."""
+    """One model on one fold: score, seconds for one fit with the chosen parameters and for predicting the fold."""
 
     score: float
     fit_time: float
     predict_time: float
     params: dict[str, Any]
     converged: bool
+    counts: Counts = field(default_factory=lambda: Counts([], [], []))
 
 
 class Comparison:
@@ -65,6 +72,10 @@ class Comparison:
         Threads for the search of parameters.
     store : path, default=None
         File that keeps the state; one that is there already is continued.
+    metric : {"accuracy", "balanced-accuracy", "macro-f1"}, default="accuracy"
+        What is tuned and ranked; the others are measured beside it.
+    class_weight : {"balanced", None}, default=None
+        Weights of the classes, for the models that know any.
 
     Examples
     --------
@@ -87,8 +98,16 @@ class Comparison:
         seed: int = 0,
         n_jobs: int | None = None,
         store: str | os.PathLike[str] | None = None,
+        metric: str = "accuracy",
+        class_weight: str | None = None,
     ) -> None:
-        self.data, self.models, self.cv, self.seed, self.n_jobs = data, list(models), cv, seed, n_jobs
+        if metric not in METRICS:
+            raise ComparisonError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}.")
+        if class_weight not in (None, "balanced"):
+            raise ComparisonError(f"class_weight must be 'balanced' or None, got {class_weight!r}.")
+        self.data, self.cv, self.seed, self.n_jobs = data, cv, seed, n_jobs
+        self.metric, self.class_weight = metric, class_weight
+        self.models = [model.weighted(class_weight) for model in models]
         self.store = None if store is None else Path(store)
         y = _check_labels(data, cv)
         self.splits = list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
@@ -96,6 +115,8 @@ class Comparison:
         self.folds: dict[str, list[Fold]] = {model.name: [] for model in self.models}
         self.details: dict[str, ModelResult] = {}  # of the first fold, for the report
         self.errors: dict[str, str] = {}
+        self.classes = np.unique(y)
+        self.baseline = self._baseline(y)
         self.settings = {} if self.store is None else self._settings()
         if self.store is not None and self.store.exists():
             self._continue()
@@ -120,49 +141,95 @@ class Comparison:
             folds = self.folds[model.name]
             if len(folds) == self.cv:
                 result = self.details[model.name]
-                result.fold_scores = [fold.score for fold in folds]
+                self._measure(result, [fold.counts for fold in folds])
                 result.fit_time = float(np.mean([fold.fit_time for fold in folds]))
                 result.predict_time = float(np.mean([fold.predict_time for fold in folds]))
                 found.append(result)
-        return rank_models(found, n_test=min(len(test) for _, test in self.splits))
+        ranked = rank_models(found, n_test=self._n_test())
+        if ranked:
+            self.baseline.p_value = corrected_paired_ttest(
+                ranked[0].fold_scores, self.baseline.fold_scores, n_test=self._n_test()
+            )
+        return ranked
 
     def results(self, command: str, versions: dict[str, str], created: str) -> Results:
         """The content of the report."""
-        return Results(f"Comparison on {self.data.name}", self.summary, self.ranked(), command, versions, created)
+        title, ranked = f"Comparison on {self.data.name}", self.ranked()
+        return Results(title, self.summary, ranked, command, versions, created, self.baseline, self.metric)
+
+    def _n_test(self) -> int | None:
+        """Samples of a test fold, where the scores are accuracies."""
+        return min(len(test) for _, test in self.splits) if self.metric == "accuracy" else None
+
+    def _measure(self, result: ModelResult, counts: list[Counts]) -> None:
+        """Put the scores of all folds into a result."""
+        each = [c.metrics() for c in counts]
+        result.metrics = {name: [found[name] for found in each] for name in METRICS}
+        result.fold_scores = result.metrics[self.metric]
+        result.recall, result.precision = rates(counts)
+
+    def _baseline(self, y: np.ndarray) -> ModelResult:
+        """The most frequent class of each training part, always said: what a model must beat."""
+        counts, labels = [], []
+        for train, test in self.splits:
+            found, n = np.unique(y[train], return_counts=True)
+            labels.append(str(found[n.argmax()]))
+            counts.append(Counts.of(y[test], np.full(len(test), found[n.argmax()]), self.classes))
+        result = ModelResult(BASELINE, params={"says": max(labels, key=labels.count)})
+        self._measure(result, counts)
+        return result
 
     def _fold(self, model: Model, number: int) -> None:
         train, test = self.splits[number]
-        X, y = self.data.X, self.data.y
+        X, y = self._rows(model), self.data.y
         assert y is not None
+        X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
         smallest = np.unique(y[train], return_counts=True)[1].min()
         inner = int(min(INNER_FOLDS, smallest))
-        search = tuned(model, X, cv=inner, seed=self.seed, n_jobs=self.n_jobs)
+        scoring = METRICS[self.metric][0]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            search.fit(X[train], y[train])
+            search = tuned(
+                model, X_train, cv=inner, seed=self.seed, n_jobs=self.n_jobs, columns=self.data.columns,
+                scoring=None if scoring == "accuracy" else scoring,
+            )  # fmt: skip
+            search.fit(X_train, y[train])
             start = time.perf_counter()
-            predicted = search.predict(X[test])
+            predicted = search.predict(X_test)
             predict_time = time.perf_counter() - start
             if number == 0:
-                best, part = search.best_estimator_, {"X_train": X[train], "y_train": y[train], "rows": test}
-                details = summarize_model(model.name, best, X[test], y[test], self.summary, **part)
+                best, part = search.best_estimator_, {"X_train": X_train, "y_train": y[train], "rows": test}
+                details = summarize_model(model.name, best, X_test, y[test], self.summary, **part)
                 self.details[model.name] = details
         converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
         params = {key.removeprefix("model__"): value for key, value in search.best_params_.items()}
-        score = float(np.mean(predicted == y[test]))
-        self.folds[model.name].append(Fold(score, float(search.refit_time_), predict_time, params, converged))
+        counts = Counts.of(y[test], predicted, self.classes)
+        score = counts.metrics()[self.metric]
+        self.folds[model.name].append(Fold(score, float(search.refit_time_), predict_time, params, converged, counts))
+
+    def _rows(self, model: Model) -> Any:
+        """The rows as the model takes them."""
+        X = self.data.X
+        if model.dense and sparse.issparse(X):
+            check_memory(self.data.name, 3 * 8 * int(np.prod(X.shape)))
+            return X.toarray()
+        return X
 
     def _settings(self) -> dict[str, Any]:
         """What must be the same for old results to count."""
         digest = hashlib.sha256()
         X = self.data.X
-        for part in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,):
-            digest.update(np.ascontiguousarray(part).data)
+        for part in _parts(X):
+            part = np.asarray(part)
+            cells = part if part.dtype != object else np.frombuffer("\n".join(map(repr, part)).encode(), np.uint8)
+            digest.update(np.ascontiguousarray(cells).view(np.uint8).data)
         digest.update("\n".join(map(repr, np.asarray(self.data.y).tolist())).encode())
         return {
             "data": digest.hexdigest(),
             "cv": self.cv,
             "seed": self.seed,
+            "metric": self.metric,
+            "class_weight": self.class_weight,
             "skmargin": skmargin.__version__,
             "scikit-learn": sklearn.__version__,
         }
@@ -191,6 +258,10 @@ class Comparison:
         """Take over what the file holds of our models, if it was made from the same data in the same way."""
         path = self.store
         assert path is not None
+        if not path.is_file():
+            raise ComparisonError(f"{path}: is not a regular file, so it cannot keep the state of a comparison.")
+        if path.stat().st_size > MAX_STATE:
+            raise ComparisonError(f"{path}: is larger than {MAX_STATE >> 20} MiB: not a file of a comparison.")
         try:
             state = json.loads(path.read_bytes())
             if state["format"] != FORMAT or state["format_version"] != VERSION:
@@ -205,7 +276,7 @@ class Comparison:
             for model in self.models:
                 entry = state["models"].get(model.name)
                 if entry is not None and entry["definition"] == _definition(model):
-                    folds = [Fold(**fold) for fold in entry["folds"]]
+                    folds = [Fold(**{**fold, "counts": Counts(**fold["counts"])}) for fold in entry["folds"]]
                     details = Results.from_dict(
                         {"title": "", "dataset": asdict(self.summary), "models": [entry["details"]]}
                     )
@@ -217,7 +288,17 @@ class Comparison:
 
 
 def _definition(model: Model) -> str:
-    return f"{model.estimator!r} {model.grid!r}"
+    return f"{model.estimator!r} {model.grid!r} {model.widths!r}"
+
+
+def _parts(X: Any) -> Iterator[Any]:
+    """All that rows consist of, as arrays."""
+    if hasattr(X, "iloc"):
+        for name in X.columns:
+            yield np.frombuffer(repr(name).encode(), np.uint8)
+            yield X[name].to_numpy()
+    else:
+        yield from (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
 
 
 def _check_labels(data: Dataset, cv: int) -> np.ndarray:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ._files import MAX_LINE, DataError, Table, TextColumn, as_labels, as_number, check_memory, open_data, too_large
+from . import _arrow
+from ._cells import MISSING
+from ._csv_errors import explain
+from ._dialect import Csv, open_csv
+from ._files import MAX_LINE, DataError, Table, as_labels, check_memory, too_large
 
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-nan", "+nan"}
-_ROWS = 8192
+BLOCK = 1 << 22  # bytes that are parsed at once
+OTHERWISE = {"utf-8": "cp1252", "cp1252": "latin-1"}  # where the beginning of a file misled
+NULLS = sorted({form(word) for word in MISSING for form in (str, str.upper, str.capitalize)} | {"NaN", "-NaN", "+NaN"})
 
 
-def read_csv(path: str | os.PathLike[str], target: str | int | None = None) -> Table:
-    r"""Read a CSV file (comma, semicolon or tab; plain or compressed); all columns but the target must be numbers.
+def read_csv(
+    path: str | os.PathLike[str],
+    target: str | int | None = None,
+    *,
+    raw: bool = False,
+    encoding: str | None = None,
+    decimal: str | None = None,
+) -> Table:
+    r"""Read a CSV file (comma, semicolon, tab or bar; plain or compressed).  Needs pyarrow (extra ``data``).
 
     The first line holds the names of the columns, unless it consists of numbers only: then the columns are called by
     their numbers, from 0.
@@ -29,11 +38,19 @@ def read_csv(path: str | os.PathLike[str], target: str | int | None = None) -> T
         The file.
     target : str or int, default=None
         Name or number (from 0; -1 is the last) of the column with the labels; None for a file without labels.
+    raw : bool, default=False
+        Whether columns may hold anything: text, dates, missing values.  Without it all columns but the target must be
+        numbers.
+    encoding : str, default=None
+        Encoding of the text; None detects UTF-8, UTF-16, and takes all else for that of Windows (cp1252).
+    decimal : {".", ","}, default=None
+        Decimal sign; None detects it.
 
     Returns
     -------
     table : Table
-        ``X`` an array of float64, ``y`` integers or strings (None without target), ``feature_names`` the other columns.
+        ``X`` an array of float64 (raw: a data frame), ``y`` integers or strings (None without target),
+        ``feature_names`` the other columns.
 
     Examples
     --------
@@ -47,52 +64,76 @@ def read_csv(path: str | os.PathLike[str], target: str | int | None = None) -> T
     >>> X.tolist(), y.tolist(), names
     ([[1.5, 2.0], [3.0, 4.0]], ['cat', 'dog'], ['length', 'width'])
     """
-    with open_data(path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-        rows = _rows(text, path)
-        first = next(rows, None)
-        if first is None:
-            raise DataError(f"{path}: the file is empty.")
-        header = first[1]
-        has_header = not all(_is_number(cell) for cell in header)
-        names = [cell.strip() for cell in header] if has_header else [str(i) for i in range(len(header))]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"{path}, line {first[0]}: two columns are called {twice!r}.")
-        position = column_position(names, target, path)
+    pa = _arrow.import_arrow("CSV files")
+    import pyarrow.csv
+
+    with open_csv(path, encoding, decimal) as file:
+        names, position = _names(file, target, raw)
         features = [i for i in range(len(names)) if i != position]
-        if "" in names and names.index("") in features:
-            raise DataError(
-                f"{path}, line {first[0]}: column {names.index('')} has no name. If it numbers the rows, as pandas "
-                "writes them without index=False, leave it out; else name it."
-            )
         if not features:
             raise DataError(f"{path}: there is no column besides the target.")
-        blocks: list[np.ndarray] = []
-        labels: list[str] = []
-        pending = [] if has_header else [first]
-        while block := pending + list(islice(rows, _ROWS - len(pending))):
-            pending = []
-            check_memory(path, sum(b.nbytes for b in blocks) + 8 * len(block) * len(names))
-            blocks.append(_numbers(block, features, names, path))
-            if position is not None:
-                labels += _targets(block, position, names, path)
-        if not blocks:
-            raise DataError(f"{path}: the file holds no samples.")
+        strict = [] if raw else features
+        text = {} if position is None else {names[position]: pa.string()}
         try:
-            X = np.concatenate(blocks)
+            table = pyarrow.csv.read_csv(_source(file), **_options(file, names, text))
+            if any(pa.types.is_binary(kind) for kind in table.schema.types):
+                raise pa.ArrowInvalid("invalid UTF8 data")
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            other = OTHERWISE.get(file.dialect.encoding)
+            if (
+                encoding is None
+                and other is not None
+                and ("UTF8" in str(error) or isinstance(error, UnicodeDecodeError))
+            ):
+                return read_csv(path, target, raw=raw, encoding=other, decimal=decimal)
+            raise _refused(file, error, strict, position) from None
         except MemoryError:
             raise DataError(too_large(path)) from None
-    where = f"the target column {names[position]!r}" if position is not None else ""
-    y = as_labels(labels, path, where) if position is not None else None
-    return Table(X, y, [names[i] for i in features])
+    if table.num_rows == 0:
+        raise DataError(f"{path}: the file holds no samples.")
+    check_memory(path, 8 * table.num_rows * len(names))
+    y = None if position is None else _labels(file, table.column(position), names[position], position)
+    found = [names[i] for i in features]
+    if raw:
+        X = _arrow.frame(table.select(features), found)
+        X.attrs["decimal"] = file.dialect.decimal  # for those columns that are still text
+        return Table(X, y, found)
+    X = np.empty((table.num_rows, len(features)))
+    for j, i in enumerate(features):
+        column = table.column(i)
+        if _arrow.is_number(column.type) and not column.null_count:
+            X[:, j] = _arrow.numbers(column)
+        else:
+            X[:, j] = np.nan
+    if not np.isfinite(X).all():
+        explain(path, file.dialect, features=features)
+        raise DataError(f"{path}: some column does not hold finite numbers.")
+    return Table(X, y, found)
 
 
-def column_position(names: list[str], target: str | int | None, path: Any) -> int | None:
+def stream_csv(file: Csv, names: Sequence[str], types: dict[str, Any], columns: Sequence[str]) -> Iterator[Any]:
+    """Batches of some columns of an open file, each about a block of text; ``types`` says what they hold."""
+    import pyarrow.csv
+
+    file.stream.bounded = False
+    options = _options(file, list(names), types)
+    options["convert_options"].include_columns = list(columns)
+    reader = pyarrow.csv.open_csv(_source(file), **options)
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        if batch.num_rows:
+            yield batch
+
+
+def column_position(names: Sequence[str], target: str | int | None, path: Any) -> int | None:
     """Position of the target column, by name first, else by number."""
     if target is None:
         return None
     if target in names:
-        return names.index(str(target))
+        return list(names).index(str(target))
     try:
         number = int(target)
     except ValueError:
@@ -103,87 +144,71 @@ def column_position(names: list[str], target: str | int | None, path: Any) -> in
     return number % len(names)
 
 
-def _rows(text: io.TextIOWrapper, path: Any) -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells of each row that is not blank; every row must be as long as the first."""
-    line = 0
+def csv_names(file: Csv) -> list[str]:
+    """Names of the columns, those without one by their position."""
+    return [name or f"Unnamed: {i}" for i, name in enumerate(file.dialect.names)]
+
+
+def _names(file: Csv, target: str | int | None, raw: bool) -> tuple[list[str], int | None]:
+    """Names of the columns, those without one by their position, and the position of the target."""
+    path, names = file.path, file.dialect.names
+    present = [name for name in names if name or not raw]
+    if len(set(present)) < len(present):
+        twice = next(name for name in present if present.count(name) > 1)
+        raise DataError(f"{path}, line {file.first_line}: two columns are called {twice!r}.")
+    position = column_position(names, target, path)
+    if not raw and "" in names and names.index("") != position:
+        raise DataError(
+            f"{path}, line {file.first_line}: column {names.index('')} has no name. If it numbers the rows, as pandas "
+            "writes them without index=False, leave it out; else name it."
+        )
+    return csv_names(file), position
+
+
+def _source(file: Csv) -> Any:
+    import pyarrow as pa
+
+    return pa.PythonFile(file.stream, mode="r")
+
+
+def _options(file: Csv, names: list[str], types: dict[str, Any]) -> dict[str, Any]:
+    from pyarrow import csv
+
+    dialect = file.dialect
+    skip = {"skip_rows_after_names": 1} if dialect.has_header else {}
+    return {
+        "read_options": csv.ReadOptions(column_names=names, block_size=_block(file), **skip),
+        "parse_options": csv.ParseOptions(
+            delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=_blank_or_wrong
+        ),
+        "convert_options": csv.ConvertOptions(
+            null_values=NULLS, strings_can_be_null=True, decimal_point=dialect.decimal, column_types=types,
+            true_values=["True", "TRUE", "true"], false_values=["False", "FALSE", "false"],
+        ),
+    }  # fmt: skip
+
+
+def _block(file: Csv) -> int:
+    """Bytes of a block, which must hold more than the longest line."""
+    return min(max(BLOCK, 16 * file.dialect.width), MAX_LINE)
+
+
+def _blank_or_wrong(row: Any) -> str:
+    return "error" if row.text.strip() else "skip"
+
+
+def _refused(file: Csv, error: Exception, features: Sequence[int], target: int | None) -> DataError:
+    """The error with its line, where a second look finds it."""
     try:
-        blank, start = 0, text.readline(MAX_LINE)
-        while start and not start.strip(" \r\n"):
-            blank, start = blank + 1, text.readline(MAX_LINE)
-        delimiter = max(",;\t", key=start.count) if start else ","
-        reader = csv.reader(_lines(blank, start, text, path), delimiter=delimiter, strict=True)
-        width = None
-        for cells in reader:
-            line = reader.line_num
-            if not cells or (len(cells) == 1 and not cells[0].strip()):
-                continue
-            width = len(cells) if width is None else width
-            if len(cells) != width:
-                raise DataError(f"{path}, line {line}: {len(cells)} columns instead of {width}.")
-            yield line, cells
-    except csv.Error as error:
-        raise DataError(f"{path}, line {line + 1}: {error}.") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path}, after line {line}: not UTF-8 text.") from None
+        explain(file.path, file.dialect, features=features, target=target, longest=_block(file))
+    except DataError as found:
+        return found
+    return DataError(f"{file.path}: cannot be read as CSV ({str(error).splitlines()[0][:200]}).")
 
 
-def _lines(blank: int, start: str, text: io.TextIOWrapper, path: Any) -> Iterator[str]:
-    """The lines of the file, blank ones before the start; one without end is refused before it fills the memory."""
-    for _ in range(blank):
-        yield "\n"
-    line, number = start, blank + 1
-    while line:
-        if len(line) >= MAX_LINE:
-            raise DataError(f"{path}, line {number}: longer than {MAX_LINE >> 20} MiB: not a text file.")
-        yield line
-        line = text.readline(MAX_LINE)
-        number += 1
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        as_number(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _numbers(block: list[tuple[int, list[str]]], features: list[int], names: list[str], path: Any) -> np.ndarray:
-    """The feature columns of some rows as numbers."""
-    columns = list(zip(*(cells for _, cells in block), strict=True))
-    out = np.empty((len(block), len(features)))
-    for j, position in enumerate(features):
-        cells = columns[position]
-        try:
-            out[:, j] = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
-        except ValueError:
-            out[:, j] = np.nan
-        if not np.isfinite(out[:, j]).all() or "_" in "".join(cells):
-            _explain(block, position, names[position], path)
-    return out
-
-
-def _explain(block: list[tuple[int, list[str]]], position: int, name: str, path: Any) -> None:
-    for line, cells in block:
-        cell = cells[position].strip()
-        place = f"{path}, line {line}, column {name!r}"
-        if cell.lower() in MISSING:
-            raise DataError(f"{place}: the value is missing: fill in or remove missing values.")
-        if _is_number(cell.replace(",", ".", 1)) and not _is_number(cell):
-            raise DataError(f"{place}: {_short(cell)} is not a number. Write decimal points, not commas.")
-        if not _is_number(cell):
-            raise TextColumn(f"{place}: {_short(cell)} is not a number. Encode text columns as numbers first.")
-        if not np.isfinite(float(cell)):
-            raise DataError(f"{place}: {_short(cell)} is not a finite number.")
-
-
-def _targets(block: list[tuple[int, list[str]]], position: int, names: list[str], path: Any) -> list[str]:
-    labels = [cells[position].strip() for _, cells in block]
-    if not MISSING.isdisjoint(map(str.lower, set(labels))):
-        line = next(line for line, cells in block if cells[position].strip().lower() in MISSING)
-        raise DataError(f"{path}, line {line}, column {names[position]!r}: the label is missing.")
-    return labels
-
-
-def _short(cell: str) -> str:
-    return repr(cell[:40]) + ("..." if len(cell) > 40 else "")
+def _labels(file: Csv, column: Any, name: str, position: int) -> np.ndarray:
+    values = ["" if value is None else value.strip() for value in column.to_pylist()]
+    if any(value.lower() in MISSING for value in set(values)):
+        explain(file.path, file.dialect, target=position)
+        raise DataError(f"{file.path}, column {name!r}: labels are missing.")
+    return as_labels(values, file.path, f"the target column {name!r}")

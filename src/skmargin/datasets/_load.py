@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from ._csv import read_csv
 from ._files import DataError
 from ._libsvm import read_with_base
 from ._parquet import read_parquet
+from ._plan import Column, plan_columns
 
 BUILT_IN: dict[str, tuple[Callable[..., Any], str]] = {
     "iris": (load_iris, "flowers of three species, measured in centimetres"),
@@ -41,6 +42,8 @@ class Dataset:
         Names of the columns, where the source has any.
     zero_based : bool or None
         Whether the first feature has index 0 in the LIBSVM file they come from.
+    columns : list of Column or None
+        What each column of a raw table is taken for (see `load_training`).
     """
 
     name: str
@@ -48,6 +51,25 @@ class Dataset:
     y: np.ndarray | None
     feature_names: list[str] | None
     zero_based: bool | None = None
+    columns: list[Column] | None = None
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the rows are a data frame that has to be preprocessed."""
+        return hasattr(self.X, "iloc")
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What a user says of a raw table where detection fails; see `plan_columns` and `read_csv`."""
+
+    drop: tuple[str, ...] = ()
+    number: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
+    encoding: str | None = None
+    decimal: str | None = None
 
 
 def load_dataset(
@@ -57,6 +79,9 @@ def load_dataset(
     labelled: bool = True,
     n_features: int | None = None,
     zero_based: bool | None = None,
+    raw: bool = False,
+    encoding: str | None = None,
+    decimal: str | None = None,
 ) -> Dataset:
     """Load data by name or from a file.
 
@@ -74,6 +99,10 @@ def load_dataset(
     zero_based : bool, default=None
         Whether the first feature of a LIBSVM file has index 0, for test data whose first feature is zero everywhere;
         None says so if an index 0 occurs.
+    raw : bool, default=False
+        Whether a CSV or Parquet file may hold text, dates and missing values; ``X`` is then a data frame.
+    encoding, decimal : str, default=None
+        Of a CSV file; None detects them (see `read_csv`).
 
     Returns
     -------
@@ -97,13 +126,65 @@ def load_dataset(
         raise DataError(f"{source}: neither a file nor one of the built-in data sets {', '.join(BUILT_IN)}.")
     if path.is_dir():
         raise DataError(f"{source}: is a folder, not a file.")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    suffix = next((s for s in reversed(suffixes) if s not in _COMPRESSED), "")
+    suffix = suffix_of(path)
     if suffix in (".csv", ".tsv", ".parquet", ".pq"):
         if labelled and target is None:
             raise DataError(f"{source}: say which column holds the labels (target; in a command --target).")
-        table = (read_csv if suffix in (".csv", ".tsv") else read_parquet)(path, target)
+        if suffix in (".csv", ".tsv"):
+            table = read_csv(path, target, raw=raw, encoding=encoding, decimal=decimal)
+        else:
+            table = read_parquet(path, target, raw=raw)
     else:
         table, zero_based = read_with_base(path, n_features, zero_based)
         return Dataset(path.name, *table, zero_based=zero_based)
     return Dataset(path.name, *table)
+
+
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """The ending of a name that says what the file holds, without that of a compression."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    return next((s for s in reversed(suffixes) if s not in _COMPRESSED), "")
+
+
+def load_training(
+    source: str | os.PathLike[str], target: str | int | None = None, options: TableOptions | None = None
+) -> Dataset:
+    """Load labelled data to learn from; of a raw table only the columns that can be learnt from.
+
+    Parameters
+    ----------
+    source : str or path
+        As for `load_dataset`.
+    target : str or int, default=None
+        Column with the labels in a CSV or Parquet file.
+    options : TableOptions, default=None
+        What the user says of its columns.
+
+    Returns
+    -------
+    data : Dataset
+        ``X`` is an array where all columns that are left are whole numbers or fractions without gaps, else a data
+        frame for `skmargin.datasets.table_preprocessor`; ``columns`` says what each column of the file is taken for.
+    """
+    options = options or TableOptions()
+    data = load_dataset(source, target=target, raw=True, encoding=options.encoding, decimal=options.decimal)
+    if not data.is_raw:
+        if any((options.drop, options.number, options.categorical, options.text, options.date)):
+            raise DataError(
+                f"{source}: has no columns with names; options about columns are for CSV and Parquet files."
+            )
+        return data
+    kinds = {name: getattr(options, name) for name in ("drop", "number", "categorical", "text", "date")}
+    try:
+        columns = plan_columns(data.X, **kinds, decimal=options.decimal)
+    except DataError as error:
+        raise DataError(f"{source}: {error}") from None
+    kept = [column for column in columns if column.kind != "left out"]
+    if not kept:
+        raise DataError(f"{source}: no column is left to learn from: all are empty, constant, ids or dropped.")
+    names = [column.name for column in kept]
+    X = data.X[names]
+    if all(column.kind == "number" for column in kept) and all(dtype.kind in "iuf" for dtype in X.dtypes):
+        array = X.to_numpy(dtype=np.float64)
+        X = array if np.isfinite(array).all() else X
+    return replace(data, X=X, feature_names=names, columns=columns)

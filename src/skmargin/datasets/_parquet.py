@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from . import _arrow
 from ._csv import column_position
 from ._files import DataError, Table, TextColumn, as_labels, check_memory, too_large
 
 _ROW_NAMES = re.compile(r"__index_level_\d+__\Z")  # the index of a data frame, as pandas stores it
 
 
-def read_parquet(path: str | os.PathLike[str], target: str | int | None = None) -> Table:
-    """Read a Parquet file; all columns but the target must be numbers or booleans.  Needs pyarrow (extra ``data``).
+def read_parquet(path: str | os.PathLike[str], target: str | int | None = None, *, raw: bool = False) -> Table:
+    """Read a Parquet file.  Needs pyarrow (extra ``data``).
 
     A nameless index of a data frame, which pandas stores beside its columns, is left out.
 
@@ -25,17 +26,19 @@ def read_parquet(path: str | os.PathLike[str], target: str | int | None = None) 
         The file.
     target : str or int, default=None
         Name or number (from 0; -1 is the last) of the column with the labels; None for a file without labels.
+    raw : bool, default=False
+        Whether columns may hold anything: text, dates, missing values.  Without it all columns but the target must be
+        numbers or booleans.
 
     Returns
     -------
     table : Table
-        ``X`` an array of float64, ``y`` integers or strings (None without target), ``feature_names`` the other columns.
+        ``X`` an array of float64 (raw: a data frame), ``y`` integers or strings (None without target),
+        ``feature_names`` the other columns.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install 'skmargin[data]'.") from None
+    pa = _arrow.import_arrow("Parquet files")
+    import pyarrow.parquet as pq
+
     try:
         with pq.ParquetFile(path) as file:
             names = list(file.schema_arrow.names)
@@ -56,18 +59,22 @@ def read_parquet(path: str | os.PathLike[str], target: str | int | None = None) 
         raise DataError(f"{path}: not a sound Parquet file ({str(error).splitlines()[0][:200]}).") from None
     if table.num_rows == 0:
         raise DataError(f"{path}: the file holds no samples.")
+    found = [names[i] for i in features]
+    if raw:
+        y = _labels(table.column(position), names[position], path) if position is not None else None
+        return Table(_arrow.frame(table.select(features), found), y, found)
     X = np.empty((table.num_rows, len(features)))
     for j, i in enumerate(features):
         X[:, j] = _numbers(table.column(i), names[i], path)
     y = _labels(table.column(position), names[position], path) if position is not None else None
-    return Table(X, y, [names[i] for i in features])
+    return Table(X, y, found)
 
 
 def _numbers(column: Any, name: str, path: Any) -> np.ndarray:
     import pyarrow.types as kinds
 
     kind = column.type
-    if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind)):
+    if not (_arrow.is_number(kind) or kinds.is_boolean(kind)):
         raise TextColumn(f"{path}, column {name!r}: holds {kind}, not numbers. Encode such columns as numbers first.")
     _refuse_missing(column, name, path, "value")
     values = column.cast("float64", safe=False).to_numpy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 import warnings
@@ -26,6 +27,7 @@ from ..rows.files import CountedRows, OpenRows, counted
 from ..rows.gram import check_gram
 from ..rows.labels import number
 from ..solvers.tuning import DEFAULT, Tuning
+from ._links import LinkedMachine
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -35,6 +37,7 @@ except ImportError:  # before scikit-learn 1.9
         """Nothing to support."""
 
 
+log = logging.getLogger("skmargin.fit")
 REALS = np.dtype(np.float64), np.dtype(np.float32)
 LARGEST = {"d": WITH_SQUARE, "f": 1e15}  # number in X of each type: sums and products of squares must stay finite
 COUNT = [Interval(Integral, 1, 2**62, closed="both")]  # constraint of a number of iterations: the core must hold it
@@ -66,13 +69,23 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
         if getattr(self, "_skl_callbacks", None):
             context = self._init_callback_context(max_subtasks=STEPS).call_on_fit_task_begin(**about)
         heard = context is not None or bool(getattr(self, "verbose", 0))
+        start = time.perf_counter()
         with listening(Progress(self, context) if heard else None):
             (fit_rows if isinstance(X, OpenRows) else method)(self, X, y, *args, **metadata)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s: %s, %.3g s", self, _outcome(self), time.perf_counter() - start)
         if context is not None:
             context.call_on_fit_task_end(**about, reconstruction_attributes={})
         return self
 
     return _fit_context(prefer_skip_nested_validation=True)(fit)
+
+
+def _outcome(estimator: Any) -> str:
+    """The certificate of a fit in a few words."""
+    names = {"objective_": "objective %.6g", "dual_gap_": "relative gap %.1e", "n_iter_": "%d iterations"}
+    known = {name: getattr(estimator, name, None) for name in names}
+    return ", ".join(names[name] % np.max(value) for name, value in known.items() if value is not None)
 
 
 def fit_rows(estimator: Any, rows: OpenRows, y: Any = None, sample_weight: Any = None, **metadata: Any) -> None:
@@ -107,7 +120,7 @@ class Progress:
             print_line(f"{type(self.estimator).__name__}: {self.done / STEPS:.0%} of the way, {now - self.start:.0f} s")
 
 
-class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base of all classifiers here.  A subclass gives ``fit`` and ``_scores`` (one column a class).
 
     ``fit`` has the decorator `fitting`.

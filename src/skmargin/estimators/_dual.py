@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -28,22 +28,10 @@ from ..solvers.dual.plan import can_factor, factor_cost, first_gear_iterations
 from ..solvers.dual.state import DualState, KernelState
 from ._base import COUNT, JOBS, Problem, fitting, seed_of
 from ._scores import KernelScores
+from ._solution import Solution, WarmStart
 
 LARGEST_CAP = 1e15  # bound of a dual beyond which sums of a kernel machine lose its margins
 PROBE = 64  # rows on which a kernel function is tried
-
-
-class WarmStart(NamedTuple):
-    """The last fit, kept for a warm start."""
-
-    solution: Any
-    y: np.ndarray
-    cap: np.ndarray
-    loss: tuple[str, int]
-
-    def fits(self, problem: Problem, kind: type) -> bool:
-        """Whether it is a solution of this kind for the same labels (hence, the user says, the same rows)."""
-        return isinstance(self.solution, kind) and np.array_equal(self.y, problem.y)
 
 
 class DualMachine(KernelScores):
@@ -137,9 +125,9 @@ class DualMachine(KernelScores):
         warm = getattr(self, "_warm_state", None) if self.warm_start else None
         self.__dict__.pop("_warm_state", None)
         loss = self._loss(problem.n_classes)
-        if warm is not None and warm.loss != loss:  # its duals need not lie within the bounds of this one
+        if warm is not None and warm.setting != loss:  # its duals need not lie within the bounds of this one
             warm = None
-        solution: Any
+        solution: Solution
         if self._is_linear():
             solution = self._fit_linear(problem, seed, warm)
         else:
@@ -152,16 +140,17 @@ class DualMachine(KernelScores):
         self.objective_, self.dual_gap_, self.n_iter_ = solution.objective, solution.gap, solution.n_iter
         self._warn_unless_converged(solution)
 
-    def _warn_unless_converged(self, solution: Any) -> None:
-        if solution.gap > self.tol:
+    def _warn_unless_converged(self, solution: Solution) -> None:
+        if solution.gap is not None and solution.gap > self.tol:
             self._warn_not_converged(solution.gap)
 
-    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> DualState:
-        state = warm.solution if warm is not None and warm.fits(problem, DualState) else None
+    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
+        """Solve for class vectors, and publish them."""
         state = solve_linear(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
-            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed, state=state,
-            n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
+            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
+            state=None if warm is None else warm.start(DualState, problem.y), n_jobs=self.n_jobs,
+            verbose=self.verbose, tuning=self._tuning,
         )  # fmt: skip
         self._set_linear(state.W, state.b)
         return state
@@ -216,7 +205,8 @@ class DualMachine(KernelScores):
         if found.gap > self.tol:
             self._warn_not_converged(found.gap)
 
-    def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> KernelState:
+    def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
+        """Solve for coefficients of the rows, and publish them."""
         state = self._solve_kernel(problem, self.C * problem.weight, seed, warm, bool(self.fit_intercept))
         self._set_kernel(problem, *state.machine(problem.y))
         return state
@@ -267,9 +257,9 @@ class DualMachine(KernelScores):
         offset: float = 0.0,
     ) -> KernelState:
         rows, tiny = self._kernel_rows(problem, offset)
-        state = None
-        if warm is not None and warm.fits(problem, KernelState):
-            state = warm.solution.rescaled(self.C * problem.weight / warm.cap, problem.y)
+        state = None if warm is None else warm.start(KernelState, problem.y)
+        if state is not None and warm is not None:
+            state = state.rescaled(self.C * problem.weight / warm.cap, problem.y)
 
         task = rows, problem.y, cap, problem.n_classes, *self._loss(problem.n_classes)
 

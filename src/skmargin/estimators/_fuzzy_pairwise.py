@@ -30,9 +30,10 @@ from sklearn.utils.validation import (
 
 from ..solvers.two_class.pairwise import memberships
 from ._base import JOBS, check_compressed, encode_labels
+from ._links import LinkedMachine
 
 
-class FuzzyPairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class FuzzyPairwiseClassifier(LinkedMachine, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """One two-class classifier for each pair of classes; the class whose worst pair is best wins.
 
     With the score ``f_ij(x)`` of the pair of classes i and j, positive for i, the membership of class i is

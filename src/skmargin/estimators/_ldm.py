@@ -19,6 +19,7 @@ from ..solvers.two_class.ridge_spectrum import RidgeSpec
 from ..solvers.two_class.row_sources import Features
 from ._base import fitting, seed_of
 from ._pairwise import PairwiseMachines, Prepared
+from ._solution import WarmStart
 
 GRADIENT_TOL = 1e-8  # of least squares: a gradient says less of the objective than a gap
 
@@ -31,18 +32,10 @@ class Fitted(NamedTuple):
     objective: float
     gap: float
     n_iter: int
-    states: list[LDMState | None]
+    states: tuple[LDMState | None, ...]
 
 
-class WarmStart(NamedTuple):
-    """The last fit, kept for a warm start: codes of the sorted rows, and the states of every two-class problem."""
-
-    y: np.ndarray
-    states: list[list[LDMState | None]]
-
-    def fits(self, y: np.ndarray, like: list[list[LDMState | None]]) -> bool:
-        """Whether it is a solution for the same labels (so, by contract, the same rows) and problems."""
-        return np.array_equal(self.y, y) and [len(s) for s in self.states] == [len(s) for s in like]
+States = tuple[tuple[LDMState | None, ...], ...]  # one for each machine of every two-class problem
 
 
 class LDMClassifier(PairwiseMachines):
@@ -213,12 +206,10 @@ class LDMClassifier(PairwiseMachines):
             checked(name, getattr(self, name), most=WITH_SQUARE)
         prepared = self._prepare(X, y, sample_weight, "kernel")
         seed = seed_of(self.random_state)
-        warm = getattr(self, "_warm_state", None) if self.warm_start else None
-        self.__dict__.pop("_warm_state", None)
-        nothing: list[list[LDMState | None]] = [[None] * subproblem.Y.shape[1] for subproblem in prepared.subproblems]
-        starts = warm.states if warm is not None and warm.fits(prepared.problem.y, nothing) else nothing
+        shapes = tuple(subproblem.Y.shape[1] for subproblem in prepared.subproblems)
+        starts = self._starts(prepared.problem.y, shapes)
 
-        def work(task: tuple[Subproblem, list[LDMState | None]]) -> Fitted:
+        def work(task: tuple[Subproblem, tuple[LDMState | None, ...]]) -> Fitted:
             if self.loss == "hinge":
                 with np.errstate(over="ignore", invalid="ignore"):  # refused below
                     return self._hinge(prepared, *task, seed)
@@ -227,7 +218,20 @@ class LDMClassifier(PairwiseMachines):
         items = list(zip(prepared.subproblems, starts, strict=True))
         fitted = self._of_all_subproblems(work, items, most_rows(prepared.subproblems))
         if self.warm_start and self.loss == "hinge":
-            self._warm_state = WarmStart(prepared.problem.y, [one.states for one in fitted])
+            problem, states = prepared.problem, tuple(one.states for one in fitted)
+            self._warm_state = WarmStart(states, problem.y, problem.weight, shapes)
+        self._publish_fitted(prepared, fitted)
+        return self
+
+    def _starts(self, y: np.ndarray, shapes: tuple[int, ...]) -> States:
+        """Where the machines of all problems start: at the last fit, if it fits, or (None) at zero."""
+        warm = getattr(self, "_warm_state", None) if self.warm_start else None
+        self.__dict__.pop("_warm_state", None)
+        starts = warm.start(tuple, y) if warm is not None and warm.setting == shapes else None
+        return tuple((None,) * n for n in shapes) if starts is None else starts
+
+    def _publish_fitted(self, prepared: Prepared, fitted: list[Fitted]) -> None:
+        """Set the fitted attributes; warn where the tolerance was missed."""
         self.objective_ = float(sum(one.objective for one in fitted))
         gap = max(one.gap for one in fitted)
         if not np.isfinite([one.objective + one.gap for one in fitted]).all():
@@ -244,13 +248,14 @@ class LDMClassifier(PairwiseMachines):
             self._warn_not_converged(gap, "relative gradient")
         if self.loss != "hinge":
             self._warn_of_cancelling(prepared, [one.coef for one in fitted])
-        return self
 
     def _problem(self, prepared: Prepared, subproblem: Subproblem, y: np.ndarray) -> LDMProblem:
         weight = prepared.problem.weight[subproblem.rows]
         return LDMProblem(np.ascontiguousarray(y), weight, float(self.C), float(self.lambda1), float(self.lambda2))
 
-    def _hinge(self, prepared: Prepared, subproblem: Subproblem, starts: list[LDMState | None], seed: int) -> Fitted:
+    def _hinge(
+        self, prepared: Prepared, subproblem: Subproblem, starts: tuple[LDMState | None, ...], seed: int
+    ) -> Fitted:
         source, problems = prepared.source, [self._problem(prepared, subproblem, y) for y in subproblem.Y.T]
         limits, tuning = (self.tol, self.max_iter, seed), self._tuning
         if isinstance(source, Features):
@@ -276,7 +281,7 @@ class LDMClassifier(PairwiseMachines):
             intercept = coef.sum(axis=0) if self.fit_intercept else np.zeros(len(states))
         objective = sum(state.objective for state in states)
         gap, n_iter = max(state.gap for state in states), max(state.n_iter for state in states)
-        return Fitted(coef, intercept, objective, gap, n_iter, list(states))
+        return Fitted(coef, intercept, objective, gap, n_iter, tuple(states))
 
     def _least_squares(self, prepared: Prepared, subproblem: Subproblem) -> Fitted:
         problem = self._problem(prepared, subproblem, subproblem.Y[:, 0])
@@ -297,4 +302,4 @@ class LDMClassifier(PairwiseMachines):
         else:
             solution = solve_kernel_ridge(prepared.source.square(subproblem.rows), *task, strength)
         solution, objective = ldm_dual.least_squares_factor(solution, problem)
-        return Fitted(solution.coef, solution.intercept, objective, reached, n_iter, [])
+        return Fitted(solution.coef, solution.intercept, objective, reached, n_iter, ())

@@ -14,13 +14,12 @@ from ..rows.row_cache import RowCache
 from ..solvers.block_norm.ascent import LpKernelState, solve_lp, solve_lp_kernel
 from ..solvers.dual.kernel_factor import factor
 from ..solvers.dual.plan import can_factor
-from ..solvers.dual.state import DualState, KernelState
+from ..solvers.dual.state import DualState
 from ._base import Problem
-from ._documented import documented
-from ._dual import DualMachine, WarmStart
+from ._dual import DualMachine
+from ._solution import Solution, WarmStart
 
 
-@documented
 class LpNormSVC(DualMachine):
     """Multi-class SVM of Lei et al.: the norms of the class vectors are coupled by a p-norm.
 
@@ -37,11 +36,57 @@ class LpNormSVC(DualMachine):
         Weight of the losses against the penalty.
     p : float, default=1.5
         The norm, from 1.05 to 50.
-    {parameters}
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
+        Kernel.  With ``"linear"`` the class vectors themselves are found and stored.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Width of the kernels "rbf", "poly", "sigmoid" and "laplacian".
+    degree : float, default=3
+        Degree of the kernel "poly".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    cache_size : float, default=500
+        Megabytes for rows of the kernel matrix.
+    fit_intercept : bool, default=True
+        Fit an intercept for each class; it is not penalised.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with the weights of the samples.
+    tol : float, default=1e-3
+        Relative duality gap at which the fit ends: the objective is within this share of the optimum.
+    max_iter : int, default=10000
+        Largest number of passes over the data.
+    warm_start : bool, default=False
+        Start from the solution of the last fit on the same rows, also after a change of ``C``.
+    n_jobs : int or None, default=None
+        Threads of the long loops; None: as many as BLAS has.  The result is the same for every number.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order in which samples are visited.
+    verbose : int, default=0
+        Print how far a long fit is, once a second, and how the solver of a linear machine ended.
 
     Attributes
     ----------
-    {attributes}
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Class vectors of a linear machine; with two classes their difference.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Intercepts.
+    dual_coef_ : ndarray of shape (n_support, n_classes) or (n_support, 1)
+        Coefficients of the support vectors of a kernel machine.
+    support_ : ndarray of shape (n_support,)
+        Positions of the support vectors in the training data (kernel machine).
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
+        The support vectors (kernel machine, not for ``kernel="precomputed"``).
+    objective_ : float
+        Value of the primal objective.
+    dual_gap_ : float
+        Certified relative duality gap.
+    n_iter_ : int
+        Passes over the data.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has string column names.
 
     See Also
     --------
@@ -101,19 +146,17 @@ class LpNormSVC(DualMachine):
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "max", 1
 
-    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> DualState:
+    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         state = solve_lp(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, float(self.p),
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
             n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
-            state=warm.solution if warm is not None and warm.fits(problem, DualState) else None,
+            state=None if warm is None else warm.start(DualState, problem.y),
         )  # fmt: skip
         self._set_linear(state.W, state.b)
         return state
 
-    def _fit_kernel(  # type: ignore[override]
-        self, problem: Problem, seed: int, warm: WarmStart | None
-    ) -> LpKernelState | KernelState:
+    def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         if self.p == 2:
             return super()._fit_kernel(problem, seed, warm)
         X, y, k = self._kernel_points(problem), problem.y, problem.n_classes
@@ -148,7 +191,7 @@ class LpNormSVC(DualMachine):
             coarse=(lambda: whole(np.float32)) if single else None, factored=factored,
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
             verbose=self.verbose, tuning=self._tuning,
-            state=warm.solution if warm is not None and warm.fits(problem, LpKernelState) else None,
+            state=None if warm is None else warm.start(LpKernelState, y),
         )  # fmt: skip
         self._set_kernel(problem, state.W, state.b)
         return state

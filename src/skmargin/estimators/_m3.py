@@ -429,7 +429,7 @@ class M3SVC(KernelScores):
             n, d = X.shape
             if sparse.issparse(X) or 2 * n > d or self.solver == "adam" or not X.any():
                 return None, X
-            return wide_rows(X)
+            return wide_rows(X, self._tuning.primal)
         if self.kernel == "precomputed":
             X = X[:, problem.kept]
         K = gram(X, None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)

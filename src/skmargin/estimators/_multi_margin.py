@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,15 +12,14 @@ from ..rows.files import OpenRows
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
 from ..solvers.dual.many_rows import SAMPLE_TOL
-from ..solvers.dual.state import DualState, KernelState
+from ..solvers.dual.state import DualState
 from ..solvers.multi_margin.exact import block_problem, solve_multi_margin
 from ..solvers.multi_margin.svrg import SVRGState, solve_svrg
 from ._base import Problem
-from ._documented import documented
-from ._dual import DualMachine, WarmStart
+from ._dual import DualMachine
+from ._solution import Solution, WarmStart
 
 
-@documented
 class MultiMarginSVC(DualMachine):
     """Multi-class SVM of Xu et al.: the margins between all pairs of classes, with a penalised intercept.
 
@@ -41,13 +39,59 @@ class MultiMarginSVC(DualMachine):
         "dual" is exact and certified.  "svrg" is the stochastic gradient method with variance reduction of the paper,
         for linear machines, which publishes ``trajectory_``.  Its gap is certified too, but with a large C, or features
         that are not scaled, it stops far above ``tol``, and says so.
-    {parameters}
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
+        Kernel.  With ``"linear"`` the class vectors themselves are found and stored.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Width of the kernels "rbf", "poly", "sigmoid" and "laplacian".
+    degree : float, default=3
+        Degree of the kernel "poly".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    cache_size : float, default=500
+        Megabytes for rows of the kernel matrix.
+    fit_intercept : bool, default=True
+        Fit an intercept for each class; it is penalised, as in the paper.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with the weights of the samples.
+    tol : float, default=1e-3
+        Relative duality gap at which the fit ends: the objective is within this share of the optimum.
+    max_iter : int, default=10000
+        Largest number of passes over the data.
+    warm_start : bool, default=False
+        Start from the solution of the last fit on the same rows, also after a change of ``C``.
+    n_jobs : int or None, default=None
+        Threads of the long loops; None: as many as BLAS has.  The result is the same for every number.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order in which samples are visited.
+    verbose : int, default=0
+        Print how far a long fit is, once a second, and how the solver of a linear machine ended.
 
     Attributes
     ----------
     trajectory_ : ndarray of shape (n_iter_ + 1,)
         Objective before the first and after each epoch (``solver="svrg"``).
-    {attributes}
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Class vectors of a linear machine; with two classes their difference.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Intercepts.
+    dual_coef_ : ndarray of shape (n_support, n_classes) or (n_support, 1)
+        Coefficients of the support vectors of a kernel machine.
+    support_ : ndarray of shape (n_support,)
+        Positions of the support vectors in the training data (kernel machine).
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
+        The support vectors (kernel machine, not for ``kernel="precomputed"``).
+    objective_ : float
+        Value of the primal objective.
+    dual_gap_ : float
+        Certified relative duality gap.
+    n_iter_ : int
+        Passes over the data.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has string column names.
 
     See Also
     --------
@@ -107,18 +151,18 @@ class MultiMarginSVC(DualMachine):
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "sum", n_classes - 1
 
-    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> DualState | SVRGState:  # type: ignore[override]
-        kind: type = SVRGState if self.solver == "svrg" else DualState
-        start = warm.solution if warm is not None and warm.fits(problem, kind) else None
-        solve: Any = solve_svrg if self.solver == "svrg" else partial(solve_multi_margin, n_jobs=self.n_jobs)
-        state = solve(
-            problem.X, problem.y, self.C * problem.weight, problem.n_classes,
-            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed, state=start,
-            verbose=self.verbose, tuning=self._tuning,
-        )  # fmt: skip
-        self._set_linear(state.W, state.b)
+    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
+        task = problem.X, problem.y, self.C * problem.weight, problem.n_classes
+        limits = {"fit_intercept": bool(self.fit_intercept), "tol": self.tol, "max_iter": self.max_iter, "seed": seed}
+        options: dict[str, Any] = {**limits, "verbose": self.verbose, "tuning": self._tuning}
         if self.solver == "svrg":
-            self.trajectory_ = state.trajectory
+            epochs = solve_svrg(*task, state=None if warm is None else warm.start(SVRGState, problem.y), **options)
+            self._set_linear(epochs.W, epochs.b)
+            self.trajectory_ = epochs.trajectory
+            return epochs
+        start = None if warm is None else warm.start(DualState, problem.y)
+        state = solve_multi_margin(*task, state=start, n_jobs=self.n_jobs, **options)
+        self._set_linear(state.W, state.b)
         return state
 
     def _fit_rows(self, rows: OpenRows) -> None:
@@ -145,7 +189,7 @@ class MultiMarginSVC(DualMachine):
         super()._forget()
         self.__dict__.pop("trajectory_", None)
 
-    def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> KernelState:
+    def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         if self.solver == "svrg":
             raise ValueError(f"solver='svrg' needs kernel='linear', got kernel={self.kernel!r}; use solver='dual'.")
         scale = problem.n_classes + 1
@@ -154,7 +198,3 @@ class MultiMarginSVC(DualMachine):
         coef, _ = state.machine(problem.y)
         self._set_kernel(problem, coef, offset * coef.sum(axis=0))
         return replace(state, objective=scale * state.objective)
-
-
-assert MultiMarginSVC.__doc__ is not None
-MultiMarginSVC.__doc__ = MultiMarginSVC.__doc__.replace("it is not penalised", "it is penalised, as in the paper")

@@ -18,11 +18,10 @@ from ..solvers.odm.outer import Limits, OdmProblem, OdmSolution
 from ..solvers.odm.published import FrozenPoint, solve_odm_published, solve_odm_published_kernel
 from ..solvers.odm.smooth import solve_odm_smooth
 from ._base import COUNT, Problem, warn_of_fit
-from ._documented import documented
-from ._dual import DualMachine, WarmStart
+from ._dual import DualMachine
+from ._solution import Solution, WarmStart
 
 
-@documented
 class ODMClassifier(DualMachine):
     """Optimal margin distribution machine: margins near one, neither below nor far above.
 
@@ -56,11 +55,57 @@ class ODMClassifier(DualMachine):
         random rivals.
     max_outer : int, default=20
         Largest number of majorisers.
-    {parameters}
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
+        Kernel.  With ``"linear"`` the class vectors themselves are found and stored.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Width of the kernels "rbf", "poly", "sigmoid" and "laplacian".
+    degree : float, default=3
+        Degree of the kernel "poly".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    cache_size : float, default=500
+        Megabytes for rows of the kernel matrix.
+    fit_intercept : bool, default=True
+        Fit an intercept for each class; it is not penalised.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with the weights of the samples.
+    tol : float, default=1e-3
+        Relative duality gap at which the fit ends: the objective is within this share of the optimum.
+    max_iter : int, default=10000
+        Largest number of passes over the data.
+    warm_start : bool, default=False
+        Start from the solution of the last fit on the same rows, also after a change of ``C``.
+    n_jobs : int or None, default=None
+        Threads of the long loops; None: as many as BLAS has.  The result is the same for every number.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order in which samples are visited.
+    verbose : int, default=0
+        Print how far a long fit is, once a second, and how the solver of a linear machine ended.
 
     Attributes
     ----------
-    {attributes}
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Class vectors of a linear machine; with two classes their difference.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Intercepts.
+    dual_coef_ : ndarray of shape (n_support, n_classes) or (n_support, 1)
+        Coefficients of the support vectors of a kernel machine.
+    support_ : ndarray of shape (n_support,)
+        Positions of the support vectors in the training data (kernel machine).
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
+        The support vectors (kernel machine, not for ``kernel="precomputed"``).
+    objective_ : float
+        Value of the primal objective.
+    dual_gap_ : float
+        Certified relative duality gap.
+    n_iter_ : int
+        Passes over the data.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has string column names.
     outer_objectives_ : ndarray of shape (n_outer_iter_ + 1,)
         The objective at the start and after each majoriser.
     n_outer_iter_ : int
@@ -134,7 +179,7 @@ class ODMClassifier(DualMachine):
         self.max_outer = max_outer
 
     def _loss(self, n_classes: int) -> tuple[str, int]:
-        return "band", 1
+        return "odm", 1
 
     def _problem(self, problem: Problem) -> OdmProblem:
         mu, theta = float(self.mu), float(self.theta)
@@ -143,9 +188,10 @@ class ODMClassifier(DualMachine):
             problem.y, cap, problem.n_classes, mu if mu >= 1e-12 else 0.0, theta, bool(self.fit_intercept)
         )
 
-    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Any:
+    def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         odm, X = self._problem(problem), problem.X
-        start = warm.solution.point if warm is not None and warm.fits(problem, OdmSolution) else None
+        last = None if warm is None else warm.start(OdmSolution, problem.y)
+        start = None if last is None else last.point
         if not isinstance(start, LinearPoint) or start.W.shape[1] != X.shape[1]:
             start = None
         solver = self.solver
@@ -186,9 +232,10 @@ class ODMClassifier(DualMachine):
         self.outer_objectives_, self.n_outer_iter_ = np.array([found.objective]), 0
         super()._publish_blocks(found)
 
-    def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Any:
+    def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         odm, limits = self._problem(problem), self._limits(seed)
-        start = warm.solution.point if warm is not None and warm.fits(problem, OdmSolution) else None
+        last = None if warm is None else warm.start(OdmSolution, problem.y)
+        start = None if last is None else last.point
         if self.solver == "paper":
             rows, _ = self._kernel_rows(problem, offset=float(self.fit_intercept))
             end = solve_odm_published_kernel(rows, odm, limits, start if isinstance(start, FrozenPoint) else None)
@@ -211,7 +258,8 @@ class ODMClassifier(DualMachine):
         self.outer_objectives_, self.n_outer_iter_ = end.objectives, len(end.objectives) - 1
         return end
 
-    def _warn_unless_converged(self, solution: Any) -> None:
+    def _warn_unless_converged(self, solution: Solution) -> None:
+        assert isinstance(solution, OdmSolution)
         if solution.converged:
             return
         within = f"within max_iter={self.max_iter} passes and max_outer={self.max_outer} majorisers"

@@ -50,7 +50,7 @@ class LinearScores(MarginClassifier):
     def _scores(self, X: Any) -> np.ndarray:
         W, b = self._typed(X.dtype)
         if self._in_core(X):
-            return _ext.linear_scores(*_arrays(X), W, b)
+            return _ext.linear_scores(**_arrays(X), W=W, b=b)
         # BLAS is slow with columns on the left.
         scores = X @ W.T if X.flags.c_contiguous else np.ascontiguousarray((W @ X.T).T)
         if b.any():
@@ -65,7 +65,7 @@ class LinearScores(MarginClassifier):
             names = np.arange(len(classes), dtype=np.int64)
         labels = np.empty(X.shape[0], names.dtype)
         W, b = self._typed(X.dtype)
-        if not _ext.linear_labels(*_arrays(X), W, b, names, labels):
+        if not _ext.linear_labels(**_arrays(X), W=W, b=b, names=names, out=labels):
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return labels if names is classes else classes.take(labels)
 
@@ -87,9 +87,11 @@ class LinearScores(MarginClassifier):
         return (W.size <= tuning.core_numbers or few) and len(W) <= tuning.core_vectors
 
 
-def _arrays(X: Any) -> tuple[np.ndarray, ...]:
-    """Rows as the core takes them."""
-    return (X,) if isinstance(X, np.ndarray) else (X.indptr, X.indices, np.ascontiguousarray(X.data))
+def _arrays(X: Any) -> dict[str, Any]:
+    """Rows as the core takes them: one array, or three of CSR."""
+    if isinstance(X, np.ndarray):
+        return {"X": X}
+    return {"indptr": X.indptr, "indices": X.indices, "data": np.ascontiguousarray(X.data)}
 
 
 class KernelScores(LinearScores):

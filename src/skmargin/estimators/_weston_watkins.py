@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ._documented import documented
+from typing import Any
+
 from ._dual import DualMachine
 
 
-@documented
 class WestonWatkinsSVC(DualMachine):
     """Multi-class SVM of Weston and Watkins: every rival that comes too close counts.
 
@@ -18,11 +18,57 @@ class WestonWatkinsSVC(DualMachine):
     ----------
     C : float, default=1.0
         Weight of the losses against the penalty.
-    {parameters}
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
+        Kernel.  With ``"linear"`` the class vectors themselves are found and stored.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Width of the kernels "rbf", "poly", "sigmoid" and "laplacian".
+    degree : float, default=3
+        Degree of the kernel "poly".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    cache_size : float, default=500
+        Megabytes for rows of the kernel matrix.
+    fit_intercept : bool, default=True
+        Fit an intercept for each class; it is not penalised.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with the weights of the samples.
+    tol : float, default=1e-3
+        Relative duality gap at which the fit ends: the objective is within this share of the optimum.
+    max_iter : int, default=10000
+        Largest number of passes over the data.
+    warm_start : bool, default=False
+        Start from the solution of the last fit on the same rows, also after a change of ``C``.
+    n_jobs : int or None, default=None
+        Threads of the long loops; None: as many as BLAS has.  The result is the same for every number.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order in which samples are visited.
+    verbose : int, default=0
+        Print how far a long fit is, once a second, and how the solver of a linear machine ended.
 
     Attributes
     ----------
-    {attributes}
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Class vectors of a linear machine; with two classes their difference.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Intercepts.
+    dual_coef_ : ndarray of shape (n_support, n_classes) or (n_support, 1)
+        Coefficients of the support vectors of a kernel machine.
+    support_ : ndarray of shape (n_support,)
+        Positions of the support vectors in the training data (kernel machine).
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
+        The support vectors (kernel machine, not for ``kernel="precomputed"``).
+    objective_ : float
+        Value of the primal objective.
+    dual_gap_ : float
+        Certified relative duality gap.
+    n_iter_ : int
+        Passes over the data.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has string column names.
 
     See Also
     --------
@@ -44,6 +90,30 @@ class WestonWatkinsSVC(DualMachine):
     """
 
     _in_blocks = True
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        cache_size: float = 500,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            C, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0, cache_size=cache_size,
+            fit_intercept=fit_intercept, class_weight=class_weight, tol=tol, max_iter=max_iter,
+            warm_start=warm_start, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
 
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "sum", n_classes - 1

@@ -174,6 +174,26 @@ class MarginStatistics:
     quantiles: dict[float, float]
     per_class: dict[Any, MarginStatistics] = field(default_factory=dict)
 
+    def table(self) -> Any:
+        """The statistics as a table: a row for all samples, then one for each class.
+
+        Returns
+        -------
+        table : DataFrame or dict
+            A data frame of pandas with the labels as index; without pandas, a dictionary from "all" and the labels to
+            dictionaries of the columns.
+        """
+        rows = {"all": self._row(), **{label: of_class._row() for label, of_class in self.per_class.items()}}
+        try:
+            import pandas as pd
+        except ImportError:
+            return rows
+        return pd.DataFrame.from_dict(rows, orient="index").astype({"n_samples": int})
+
+    def _row(self) -> dict[str, float]:
+        names = ("n_samples", "mean", "variance", "minimum", "error")
+        return {name: getattr(self, name) for name in names} | {f"{q:.0%}": v for q, v in self.quantiles.items()}
+
 
 def summarize(margin: np.ndarray, quantiles: Sequence[float]) -> MarginStatistics:
     """Statistics of one set of margins, without the classes."""
@@ -225,6 +245,8 @@ def margin_statistics(
     >>> statistics = margin_statistics(LinearSVC(random_state=0).fit(X, y), X, y)
     >>> statistics.n_samples, sorted(statistics.per_class), statistics.per_class[0].error
     (150, [0, 1, 2], 0.0)
+    >>> statistics.table().shape
+    (4, 10)
     """
     if np.ndim(quantiles) != 1 or not all(0 <= q <= 1 for q in quantiles):
         raise ValueError(f"quantiles must be a sequence of numbers between 0 and 1, got {quantiles!r}.")

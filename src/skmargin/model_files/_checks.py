@@ -16,8 +16,10 @@ from sklearn.base import BaseEstimator
 from ._archive import ModelFileError
 
 NUMBERS = "fiu"
+MOST_JOBS = 1024  # threads or processes that a file may ask for
 # Attribute: shape of an array of numbers, in letters: d features, k classes, r rows of a linear machine (k, or 1 for
-# two classes), m support vectors, * any number.  Alternatives are separated by "|"; "0" is a finite number, "?" any number, "-" None.
+# two classes), m support vectors, p pairs of classes, * any number.  Alternatives are separated by "|"; "0" is a finite
+# number, "?" any number, "-" None.
 _SHAPES = {
     **dict.fromkeys(("mean_", "var_", "scale_", "center_"), "d|-"),
     **dict.fromkeys(("min_", "data_min_", "data_max_", "data_range_", "max_abs_", "idf_"), "d"),
@@ -50,6 +52,9 @@ def check_estimator(estimator: Any, known: bool) -> None:
     if hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
     name = type(estimator).__name__
+    n_jobs = getattr(estimator, "n_jobs", None)
+    if n_jobs is not None and not -MOST_JOBS <= n_jobs <= MOST_JOBS:
+        raise ModelFileError(f"{name} has n_jobs={str(n_jobs)[:20]}, which is more than {MOST_JOBS}.")
     if any(attribute.endswith("_") for attribute in vars(estimator)) and name not in _WITHOUT_ROWS:  # it is fitted
         _refuse_unless(hasattr(estimator, "n_features_in_"), estimator, "no number of features")
     shapes = dict(_SHAPES)
@@ -67,9 +72,26 @@ def check_estimator(estimator: Any, known: bool) -> None:
 
 
 # What is fitted on labels, scores or text, or on nothing, has no number of features.
-_WITHOUT_ROWS = ("LabelEncoder", "LabelBinarizer", "CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "Pipeline")
-_WITHOUT_ROWS += ("FeatureUnion", "_SigmoidCalibration", "_TemperatureScaling", "IsotonicRegression", "_ConstantPredictor")
-_WITHOUT_ROWS += ("FrozenEstimator", "KNeighborsClassifier", "RandomForestClassifier", "ExtraTreesClassifier", "SVC")
+_WITHOUT_ROWS = frozenset(
+    [
+        "LabelEncoder",
+        "LabelBinarizer",
+        "CountVectorizer",
+        "TfidfVectorizer",
+        "HashingVectorizer",
+        "Pipeline",
+        "FeatureUnion",
+        "_SigmoidCalibration",
+        "_TemperatureScaling",
+        "IsotonicRegression",
+        "_ConstantPredictor",
+        "FrozenEstimator",
+        "KNeighborsClassifier",
+        "RandomForestClassifier",
+        "ExtraTreesClassifier",
+        "SVC",
+    ]
+)
 _PAIRS = dict.fromkeys(("ULDMClassifier", "LDMClassifier", "LSSVC"), _OVO | {"dual_coef_": "*m", "support_": "m"})
 
 
@@ -94,9 +116,11 @@ def _fits(value: Any, shape: str, sizes: dict[str, int]) -> bool:
             return True
         if one in "0?" and np.ndim(value) == 0 and isinstance(value, int | float | np.number | np.ndarray):
             return np.asarray(value).dtype.kind in NUMBERS and (one == "?" or bool(np.isfinite(value)))
-        if isinstance(value, np.ndarray) and one not in "-0?" and value.ndim == len(one) and value.dtype.kind in NUMBERS:
-            if all(sizes.get(letter, n) == n for letter, n in zip(one, value.shape, strict=True)):
-                return True
+        if one in "-0?" or not isinstance(value, np.ndarray) or value.ndim != len(one):
+            continue
+        same = all(sizes.get(letter, n) == n for letter, n in zip(one, value.shape, strict=True))
+        if same and value.dtype.kind in NUMBERS:
+            return True
     return False
 
 
@@ -123,10 +147,10 @@ def _is_rows(value: Any) -> bool:
     return value is None or (real and value.ndim == 2 and value.dtype.kind in "fiu")
 
 
-def _is_labels(value: Any) -> bool:
+def _is_labels(value: Any, also: type = str) -> bool:
     if not isinstance(value, np.ndarray) or value.ndim != 1:
         return False
-    return value.dtype.kind in "biufSU" or all(isinstance(label, str | int | float | bytes) for label in value)
+    return value.dtype.kind in "biufSU" or all(isinstance(label, str | int | float | bytes | also) for label in value)
 
 
 def _is_estimators(value: Any) -> bool:
@@ -146,7 +170,7 @@ def _is_vocabulary(value: Any) -> bool:
 
 
 def _is_categories(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(some, np.ndarray) and some.ndim == 1 for some in value)
+    return isinstance(value, list) and all(_is_labels(some, type(None)) for some in value)
 
 
 def _is_transformers(value: Any) -> bool:
@@ -185,8 +209,9 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "label_binarizer_": lambda value: type(value).__name__ == "LabelBinarizer",
     "_strategy": lambda value: value in ("most_frequent", "prior", "stratified", "uniform", "constant"),
     "tree_": lambda value: type(value).__name__ == "Tree",
-    "calibrated_classifiers_": lambda value: isinstance(value, list)
-    and all(type(part).__name__ == "_CalibratedClassifier" for part in value),
+    "calibrated_classifiers_": lambda value: (
+        isinstance(value, list) and all(type(part).__name__ == "_CalibratedClassifier" for part in value)
+    ),
 }
 
 
@@ -204,7 +229,9 @@ def _check_svc(svc: Any) -> None:
     _refuse_unless(counts.min() >= 0 and counts.sum() == m and counts.dtype == np.int32, svc, "wrong support counts")
     _refuse_unless(svc.support_.dtype == np.int32, svc, "support vectors that are not numbered")
     good = isinstance(svc._sparse, bool) and _is_rows(coef) and coef is not None and coef.shape == (k - 1, m)
-    _refuse_unless(good and sparse.issparse(coef) == svc._sparse, svc, "coefficients that do not fit its support vectors")
+    _refuse_unless(
+        good and sparse.issparse(coef) == svc._sparse, svc, "coefficients that do not fit its support vectors"
+    )
     numbers = coef.data if svc._sparse else coef
     _refuse_unless(numbers.size == (k - 1) * m, svc, "coefficients that do not fit its support vectors")
     for array in (numbers, svc._intercept_, svc._probA, svc._probB):
@@ -247,7 +274,9 @@ def _check_boosting(model: Any) -> None:
     _refuse_unless(model._baseline_prediction.dtype == np.float64, model, "a wrong start")
     categorical = bins.is_categorical_
     good = isinstance(categorical, np.ndarray) and categorical.shape == (d,) and categorical.dtype.kind in "biu"
-    _refuse_unless(good and isinstance(bins.bin_thresholds_, list) and len(bins.bin_thresholds_) == d, model, "wrong bins")
+    _refuse_unless(
+        good and isinstance(bins.bin_thresholds_, list) and len(bins.bin_thresholds_) == d, model, "wrong bins"
+    )
     for f in np.flatnonzero(categorical):
         known = bins.bin_thresholds_[f]
         good = isinstance(known, np.ndarray) and known.dtype.kind in NUMBERS and known.ndim == 1
@@ -272,9 +301,9 @@ def _check_fuzzy(model: Any) -> None:
 
 
 def _check_tfidf(model: Any) -> None:
-    part = getattr(model, "_tfidf", None)
-    good = type(part).__name__ == "TfidfTransformer"
-    _refuse_unless(good and (not part.use_idf or len(part.idf_) == len(model.vocabulary_)), model, "no weights of words")
+    part: Any = getattr(model, "_tfidf", None)
+    _refuse_unless(type(part).__name__ == "TfidfTransformer", model, "no weights of words")
+    _refuse_unless(not part.use_idf or len(part.idf_) == len(model.vocabulary_), model, "not one weight a word")
 
 
 def _check_pipeline(model: Any) -> None:
@@ -322,7 +351,5 @@ def rebuild(estimator: Any) -> None:
 
         estimator._loss = estimator._get_loss(sample_weight=None)
         estimator._label_encoder = LabelEncoder().fit(estimator.classes_)
-    elif name == "TfidfVectorizer" and "_tfidf" in state:
-        estimator._stop_words_id = id(estimator.stop_words)
-    elif name == "CountVectorizer" and "vocabulary_" in state:
+    elif (name == "TfidfVectorizer" and "_tfidf" in state) or (name == "CountVectorizer" and "vocabulary_" in state):
         estimator._stop_words_id = id(estimator.stop_words)

@@ -1,7 +1,7 @@
 """Names and types of the features: a model from a file takes frames whose columns are in any order.
 
-scikit-learn refuses frames in another order, and reads them wrongly where the model was fitted on plain arrays.  A model
-from a file knows its columns, so it puts them in order, ignores others, and says which one is missing.  It is
+scikit-learn refuses frames in another order, and reads them wrongly where the model was fitted on plain arrays.  A
+model from a file knows its columns, so it puts them in order, ignores others, and says which one is missing.  It is
 an estimator of the same class as before: the methods that take rows are those of a subclass made here.
 """
 
@@ -13,8 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "predict_top", "memberships")
-METHODS += ("transform", "score", "score_samples", "apply", "kneighbors", "partial_fit")
+METHODS = (
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "predict_top",
+    "memberships",
+    "transform",
+    "score",
+    "score_samples",
+    "apply",
+    "kneighbors",
+    "partial_fit",
+)
 FITS = ("fit", "fit_transform", "fit_predict")
 KINDS = {"b": "number", "i": "number", "u": "number", "f": "number", "M": "date", "S": "text", "U": "text"}
 TYPES = ("number", "text", "date", "any")
@@ -94,6 +106,10 @@ def type_of(column: Any) -> str:
 
 def reader_of(estimator: Any) -> Any:
     """The part of an estimator that sees the rows first."""
+    if getattr(estimator, "calibrated_classifiers_", None):
+        return reader_of(estimator.calibrated_classifiers_[0].estimator)
+    if type(estimator).__name__ == "FrozenEstimator":
+        return reader_of(estimator.estimator)
     while hasattr(estimator, "steps"):
         real = [step for _, step in estimator.steps if step is not None and not isinstance(step, str)]
         if not real:
@@ -106,28 +122,30 @@ def needed_names(estimator: Any) -> list[str] | None:
     """Columns that an estimator needs, where it was fitted with names."""
     estimator = reader_of(estimator)
     if hasattr(estimator, "transformers_") and hasattr(estimator, "feature_names_in_"):
-        names = list(estimator.feature_names_in_)
         parts = estimator._transformer_to_input_indices
         used = {i for name, step, _ in estimator.transformers_ if step != "drop" for i in parts.get(name, ())}
-        return [name for i, name in enumerate(names) if i in used]
+        return [str(name) for i, name in enumerate(estimator.feature_names_in_) if i in used]
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
 
-def inferred_types(estimator: Any, names: list[str]) -> list[str] | None:
-    """What each column must hold, as far as the estimator that reads it tells; None if it is no reader of tables."""
+def inferred_types(estimator: Any, names: list[str]) -> list[str | None]:
+    """What each column must hold, as far as the part that reads it tells: None where the rows themselves may tell."""
     estimator = reader_of(estimator)
     if not hasattr(estimator, "transformers_"):
-        strict = hasattr(estimator, "n_features_in_") and not getattr(estimator, "categories_", None)
         name = type(estimator).__name__
-        strict = strict and name not in (*READERS, "SimpleImputer", "MissingIndicator", "FunctionTransformer")
-        return ["number" if strict else "any"] * len(names)
-    kinds = dict.fromkeys(names, "any")
+        if name in READERS:
+            return ["any"] * len(names)
+        strict = hasattr(estimator, "n_features_in_") and not getattr(estimator, "categories_", None)
+        strict = strict and name not in ("SimpleImputer", "MissingIndicator", "FunctionTransformer")
+        strict = strict and getattr(estimator, "_preprocessor", None) is None  # gradient boosting with categories
+        return ["number" if strict else None] * len(names)
+    kinds: dict[str, str | None] = dict.fromkeys(names)
     for _, step, columns in estimator.transformers_:
         if isinstance(step, str) or isinstance(columns, str | slice | np.ndarray):
             continue
         chosen = [str(c) for c in columns]
-        kinds |= dict(zip(chosen, inferred_types(step, chosen) or (), strict=False))
+        kinds |= dict(zip(chosen, inferred_types(step, chosen), strict=True))
     return [kinds[name] for name in names]
 
 

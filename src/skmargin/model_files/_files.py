@@ -71,9 +71,10 @@ def save_model(
     writer = Writer(classes)
     tree = writer.encode(estimator, type(estimator).__name__)
     again = Reader(classes, writer.arrays.read_back()).decode(tree)
-    for rows in (probe.make_rows(estimator), None if X is None else X[:10]):
-        if rows is not None:
-            probe.check_same(estimator, again, rows)
+    rows = probe.make_rows(estimator)
+    answers = None if rows is None else probe.check_same(estimator, again, rows)
+    if X is not None:
+        probe.check_same(estimator, again, X[:10])
     inner = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     document = {
         "format": FORMAT,
@@ -82,6 +83,7 @@ def save_model(
         "sklearn_version": sklearn.__version__,
         "numpy_version": np.__version__,
         "estimator": tree,
+        "answers": writer.encode(probe.kept_answers(answers), "answers"),
         "feature_names": None if columns is None else list(columns.names),
         "feature_types": None if columns is None or columns.types is None else list(columns.types),
         "classes": [str(label) for label in getattr(inner, "classes_", ())],
@@ -118,10 +120,12 @@ def load_model(path: str | os.PathLike[str], *, extra_classes: Iterable[type] = 
         arrays = [read_array(entry, contents[entry["name"]]) for entry in document["arrays"]]
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            estimator = Reader(Classes(extra_classes), arrays).estimator(document["estimator"])
+            reader = Reader(Classes(extra_classes), arrays)
+            estimator = reader.estimator(document["estimator"])
             check_is_fitted(estimator)
             columns = _read_columns(document, estimator)
-            probe.check_answers(estimator, sum(array.size for array in arrays))
+            kept = reader.decode(document.get("answers"))
+            probe.check_answers(estimator, sum(array.size for array in arrays), kept)
         return estimator if columns is None else named(estimator, columns)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
@@ -149,7 +153,12 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         kept = ("format_version", "library_version", "sklearn_version", "numpy_version", "classes")
         found = {name: document[name] for name in (*kept, "metadata")}
         names, types = _names_and_types(document)
-        return {**found, "feature_names": names, "feature_types": types, "estimator": document["estimator"]["$estimator"]}
+        return {
+            **found,
+            "feature_names": names,
+            "feature_types": types,
+            "estimator": document["estimator"]["$estimator"],
+        }
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     except BROKEN as error:
@@ -166,11 +175,13 @@ def _columns(estimator: Any, X: Any, feature_names: Iterable[str] | None) -> Col
             raise ModelFileError(f"feature_names has {len(names)} names for {d} features, or one of them twice.")
     if names is None:
         return known
-    types = inferred_types(estimator, names)
+    found: dict[str, str] = dict(zip(known.names, known.types, strict=True)) if known and known.types else {}
     if X is not None and hasattr(X, "columns"):
         found = {name: type_of(X[name]) for name in names if name in X.columns}
-        types = [found.get(name, "any") for name in names]
-    return Columns(tuple(names), None if types is None else tuple(types), known is not None and known.as_array)
+    types = tuple(
+        kind or found.get(name, "any") for name, kind in zip(names, inferred_types(estimator, names), strict=True)
+    )
+    return Columns(tuple(names), types, known is not None and known.as_array)
 
 
 def _names_and_types(document: dict[str, Any]) -> tuple[list[str] | None, list[str] | None]:

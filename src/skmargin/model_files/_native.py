@@ -29,8 +29,18 @@ _PLAIN: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 }
 _TREE_INTS = ("left_child", "right_child", "feature", "n_node_samples", "missing_go_to_left")
 _TREE_FLOATS = ("threshold", "impurity", "weighted_n_node_samples")
-_BOOST_INTS = ("count", "feature_idx", "missing_go_to_left", "left", "right", "depth", "is_leaf", "bin_threshold")
-_BOOST_INTS += ("is_categorical", "bitset_idx")
+_BOOST_INTS = (
+    "count",
+    "feature_idx",
+    "missing_go_to_left",
+    "left",
+    "right",
+    "depth",
+    "is_leaf",
+    "bin_threshold",
+    "is_categorical",
+    "bitset_idx",
+)
 _BOOST_FLOATS = ("value", "num_threshold", "gain")
 
 
@@ -89,7 +99,11 @@ def _records(ints: np.ndarray, floats: np.ndarray, names: tuple[tuple[str, ...],
         for i, name in enumerate(columns):
             if name in nodes.dtype.names:
                 info = np.iinfo(nodes.dtype[name]) if nodes.dtype[name].kind in "iu" else None
-                if info is not None and len(table) and not info.min <= table[:, i].min() <= table[:, i].max() <= info.max:
+                if (
+                    info is not None
+                    and len(table)
+                    and not info.min <= table[:, i].min() <= table[:, i].max() <= info.max
+                ):
                     raise ModelFileError(f"a tree has a {name} that is out of bounds.")
                 nodes[name] = table[:, i]
     return nodes
@@ -176,7 +190,13 @@ def make_boosting(parts: dict[str, Any]) -> list[list[Any]]:
     for counts, total in ((n_nodes, len(ints)), (n_sets, len(raw))):
         if counts.ndim != 1 or counts.dtype != np.int64 or len(counts) != len(n_nodes) or counts.sum() != total:
             raise ModelFileError("the trees of gradient boosting do not fit their nodes.")
-    if (n_nodes < 1).any() or (n_sets < 0).any() or type(n_rounds) is not int or n_rounds < 1 or len(n_nodes) % n_rounds:
+    if (
+        (n_nodes < 1).any()
+        or (n_sets < 0).any()
+        or type(n_rounds) is not int
+        or n_rounds < 1
+        or len(n_nodes) % n_rounds
+    ):
         raise ModelFileError("the trees of gradient boosting are not those of whole rounds.")
     trees = []
     ends, set_ends = np.cumsum(n_nodes), np.cumsum(n_sets)

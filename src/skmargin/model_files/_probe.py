@@ -1,4 +1,4 @@
-"""Rows that a model must score as it did when it was written: by this program, or by a later one with other libraries."""
+"""Rows that a model must score as it did when it was written, also in a later program with other libraries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from scipy import sparse
 
 from ._archive import ModelFileError
@@ -13,12 +14,14 @@ from ._columns import reader_of
 
 METHODS = ("decision_function", "predict_proba", "transform")
 MOST_FEATURES = 1 << 20  # of a model that is asked, unless the file holds as many numbers
+SAME = 1e-6  # to which numbers agree on other processors and with other libraries
+MOST_KEPT = 1000  # numbers of an answer that a file keeps
 TEXTS = ["", "a text of some words, for models of words"]
 CELLS = {"ParseNumbers": "1", "ParseText": "a", "DateParts": "2020-02-29"}  # of skmargin.datasets
 
 
 def make_rows(estimator: Any) -> Any:
-    """Two rows as the estimator takes them: zeros and different numbers, known levels, text; None if it is not known."""
+    """Two rows as the estimator takes them (zeros and other numbers, known levels, text); None if that is not known."""
     first = reader_of(estimator)
     if hasattr(first, "vocabulary_") or type(first).__name__ == "HashingVectorizer":
         return TEXTS
@@ -30,7 +33,7 @@ def make_rows(estimator: Any) -> Any:
         return None
     if getattr(first, "categories_", None):
         return np.array([[some[at] if len(some) else "" for some in first.categories_] for at in (0, -1)], dtype=object)
-    if getattr(first, "_fit_dtype", None) == object:
+    if getattr(first, "_fit_dtype", None) == np.dtype(object):
         return np.array([first.statistics_, [first.missing_values] * d], dtype=object)
     if type(first).__name__ in CELLS:
         return np.array([[CELLS[type(first).__name__]] * d] * 2, dtype=object)
@@ -59,7 +62,8 @@ def answer(estimator: Any, rows: Any) -> dict[str, np.ndarray]:
     """Scores or features, and labels, of the rows."""
     method = next((name for name in METHODS if hasattr(estimator, name)), None)
     found = {}
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    # Two rows are no work for processes, whatever n_jobs a file names.
+    with warnings.catch_warnings(), np.errstate(all="ignore"), parallel_config("sequential"):
         warnings.simplefilter("ignore")  # the rows have no feature names
         if method is not None:
             result = getattr(estimator, method)(rows)
@@ -69,8 +73,8 @@ def answer(estimator: Any, rows: Any) -> dict[str, np.ndarray]:
     return found
 
 
-def check_same(estimator: Any, again: Any, rows: Any) -> None:
-    """Refuse to write a model that would not be the same from the file.
+def check_same(estimator: Any, again: Any, rows: Any) -> dict[str, np.ndarray] | None:
+    """Refuse to write a model that would not be the same from the file; returns what both say.
 
     This finds a class that needs private attributes which it does not name, before the model is lost.
     """
@@ -78,7 +82,7 @@ def check_same(estimator: Any, again: Any, rows: Any) -> None:
     try:
         expected = answer(estimator, rows)
     except (ValueError, TypeError):  # it refuses such rows, as an encoder refuses categories that it does not know
-        return
+        return None
     try:
         found = answer(again, rows)
     except AttributeError as error:
@@ -88,24 +92,39 @@ def check_same(estimator: Any, again: Any, rows: Any) -> None:
         ) from None
     if not all(_equal(found[key], expected[key]) for key in expected):
         raise ModelFileError(f"{name} would not predict the same from a file.")
+    return expected
 
 
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:
     return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
 
 
-def check_answers(estimator: Any, n_numbers: int) -> None:
+def check_answers(estimator: Any, n_numbers: int, kept: Any = None) -> None:
     """An estimator that a file made: it must be complete, with one score for each of its classes.
 
-    Rows are not made where the file, of so many numbers, has no room for one like them.
+    It must also say what it said when it was written (``kept``): scikit-learn changes its private attributes.  Rows are
+    not made where the file, of so many numbers, has no room for one like them.
     """
     d, classes = getattr(estimator, "n_features_in_", 0), getattr(estimator, "classes_", None)
     if d > max(n_numbers, MOST_FEATURES) or (rows := make_rows(estimator)) is None:
         return
     found = answer(estimator, rows)
+    for method, before in kept.items() if isinstance(kept, dict) else ():
+        size = max(1.0, float(np.nanmax(np.abs(before), initial=0.0)))
+        if not np.allclose(found[method], before, rtol=SAME, atol=SAME * size, equal_nan=True):
+            raise ModelFileError(
+                f"{type(estimator).__name__} does not give the numbers of {method} that it gave when it was written; "
+                "use the versions that describe_model shows."
+            )
     scores = found.get("decision_function", found.get("predict_proba"))
     if scores is None or classes is None:
         return
     given = 1 if scores.ndim == 1 else scores.shape[1]
     if given not in ({1, 2} if len(classes) == 2 else {len(classes), len(classes) * (len(classes) - 1) // 2}):
         raise ModelFileError(f"{type(estimator).__name__} has {given} scores for {len(classes)} classes.")
+
+
+def kept_answers(found: dict[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+    """The numbers that a file keeps, to compare with those of later programs."""
+    some = (found or {}).items()
+    return {name: a for name, a in some if name in METHODS and a.dtype.kind == "f" and a.size <= MOST_KEPT}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from contextlib import nullcontext
@@ -22,6 +23,7 @@ from .._runtime.progress import print_line
 from .._runtime.tasks import run
 from ..estimators._base import MarginClassifier, check_compressed
 from ..estimators._dual import DualMachine
+from ..estimators._links import Linked
 from ..rows.arrays import suitable_storage
 from ..rows.files import OpenRows
 from ._chains import Chain, chains, prefix_of
@@ -33,8 +35,10 @@ from ._racing import hopeless
 from ._rows import check as check_rows_search
 from ._rows import evaluate as evaluate_rows
 
+log = logging.getLogger("skmargin.search")
 
-class MarginSearchCV(BaseSearchCV):
+
+class MarginSearchCV(Linked, BaseSearchCV):
     """Choose parameters by cross-validation, with the work that candidates have in common done once.
 
     The interface and the results of `sklearn.model_selection.GridSearchCV`.  Candidates that differ only in ``C``,
@@ -156,34 +160,17 @@ class MarginSearchCV(BaseSearchCV):
         candidates = list(ParameterGrid(self._grid(X)))
         if not splits or not candidates:
             raise ValueError("There is nothing to fit: the grid or the list of splits is empty.")
-        of_all = MadeOnce()
-        fit_params, score_params = routed.estimator.fit, routed.scorer.score
-        shared = self._shared_rows(X, splits, candidates, scorers)
-        if shared is None:
-            folds = [Fold(self.estimator, X, y, split, fit_params, score_params, of_all) for split in splits]
-        else:
-            folds = [
-                Fold(self.estimator, X, y, split, fit_params, score_params, of_all, part, shared.shared)
-                for split, part in zip(shared.splits, shared.parts, strict=True)
-            ]
+        folds = self._folds(X, y, splits, self._shared_rows(X, splits, candidates, scorers), routed)
         evaluation = Evaluation(self, candidates, folds, scorers, self._contexts(root, len(candidates)))
         if self.verbose:
             print_line(f"{type(self).__name__}: {len(folds)} folds for each of {len(candidates)} candidates")
+        log.info("%s: %d folds for each of %d candidates", type(self).__name__, len(folds), len(candidates))
         try:
             self._run(evaluation, refit_metric)
         except KeyboardInterrupt:
             self.cv_results_ = self._results(evaluation, interrupted=True)
             raise
-        results = self._results(evaluation, interrupted=False)
-
-        self.multimetric_ = isinstance(evaluation.example(), dict)
-        refit_metric = self._judge(evaluation, refit_metric)
-        if self.refit or not self.multimetric_:
-            self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
-            if not callable(self.refit):
-                self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
-            self.best_params_ = results["params"][self.best_index_]
-        self.cv_results_ = results  # before the last fit: Ctrl-C there loses nothing
+        self._publish(evaluation, refit_metric)
         if self.refit:
             self._refit(X, y, routed.estimator.fit, root, about)
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
@@ -218,6 +205,29 @@ class MarginSearchCV(BaseSearchCV):
         raise NotImplementedError("MarginSearchCV evaluates its candidates in fit.")
 
     # -- the search ---------------------------------------------------------------------------------------------------
+
+    def _folds(self, X: Any, y: Any, splits: list[Any], shared: Windows | None, routed: Any) -> list[Fold]:
+        """The data of all folds; windows of one array where the rows are shared."""
+        arguments = routed.estimator.fit, routed.scorer.score, MadeOnce()
+        if shared is None:
+            return [Fold(self.estimator, X, y, split, *arguments) for split in splits]
+        return [
+            Fold(self.estimator, X, y, split, *arguments, part, shared.shared)
+            for split, part in zip(shared.splits, shared.parts, strict=True)
+        ]
+
+    def _publish(self, evaluation: Evaluation, refit_metric: Any) -> None:
+        """Set the results, and the best candidate."""
+        results = self._results(evaluation, interrupted=False)
+        self.multimetric_ = isinstance(evaluation.example(), dict)
+        refit_metric = self._judge(evaluation, refit_metric)
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
+            if not callable(self.refit):
+                self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
+            self.best_params_ = results["params"][self.best_index_]
+            log.info("%s: chose %s", type(self).__name__, self.best_params_)
+        self.cv_results_ = results  # before the last fit: Ctrl-C there loses nothing
 
     def _grid(self, X: Any) -> Any:
         return default_grid(self.estimator, X) if self.param_grid is None else self.param_grid

@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 import skl2onnx
+from skl2onnx._supported_operators import sklearn_operator_name_map
+from skl2onnx.common._registration import get_converter
+from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
-from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
 from ..model_files import without_names
-from ..model_files._columns import known_columns, needed_names, reader_of, type_of
+from ..model_files._columns import READERS, known_columns, needed_names, reader_of, type_of
+from ._models import PARSERS
+from ._readers import exact
+from ._register import exact_classifier
 from ._scores import CannotConvert
 
 OPSET = 18  # the least that the converters need
@@ -67,18 +72,31 @@ def to_onnx(
     model = without_names(model)
     options: dict[Any, Any] = {}
     last = model.steps[-1][1] if hasattr(model, "steps") else model
-    if is_classifier(last):
-        options[id(last)] = {"zipmap": False}
-        if raw_scores:
-            options[id(last)]["raw_scores"] = True
+    allowed = _allowed_options(last)
+    if is_classifier(last):  # none would be taken for those of the pipeline, which not every classifier has
+        wanted = {"zipmap": False, "raw_scores": raw_scores}
+        options[id(last)] = {name: value for name, value in wanted.items() if name in allowed}
     name = type(last).__name__
+    custom = exact()
+    for key, functions in exact_classifier(last).items():
+        custom[key] |= functions
+    token = PARSERS.set(custom["custom_parsers"])
     try:
-        return skl2onnx.to_onnx(model, initial_types=types, options=options, target_opset=target_opset, name=name)
+        return skl2onnx.convert_sklearn(
+            model, initial_types=types, options=options, target_opset=target_opset, name=name, **custom
+        )
     except CannotConvert:
         raise
-    except (RuntimeError, NotImplementedError, NameError) as error:  # skl2onnx's, of several lines
+    except (RuntimeError, ValueError, TypeError, LookupError, NameError, AttributeError) as error:  # of many lines
         reason = " ".join(str(error).split())[:200]
         raise CannotConvert(f"skl2onnx cannot convert this {type(model).__name__}: {reason}") from None
+    finally:
+        PARSERS.reset(token)
+
+
+def _allowed_options(model: Any) -> Any:
+    alias = sklearn_operator_name_map.get(type(model))
+    return (get_converter(alias).get_allowed_options() if alias else None) or {}
 
 
 def _initial_types(model: Any, X: Any, dtype: Any) -> list[tuple[str, Any]]:
@@ -105,8 +123,23 @@ def _all_single(X: Any) -> bool:
 def _by_column(model: Any, reader: Any, X: Any, dtype: Any) -> list[tuple[str, Any]]:
     names = needed_names(reader) or []
     known = known_columns(model)
-    types = dict(zip(known.names, known.types, strict=True)) if known is not None and known.types else {}
+    types: dict[str, str] = (
+        dict(zip(known.names, known.types, strict=True)) if known is not None and known.types else {}
+    )
     if X is not None:
         types |= {name: type_of(X[name]) for name in names}
+    for _, step, columns in reader.transformers_:
+        kind = _takes(reader_of(step))
+        if kind is not None:
+            types |= dict.fromkeys([columns] if isinstance(columns, str) else columns, kind)
     number = FloatTensorType if dtype is not None and np.dtype(dtype) == np.float32 else DoubleTensorType
     return [(name, (StringTensorType if types.get(name) == "text" else number)([None, 1])) for name in names]
+
+
+def _takes(reader: Any) -> str | None:
+    """What a graph must give a reader of columns; None if it does not tell."""
+    if type(reader).__name__ in READERS:
+        return "text" if type(reader).__name__ == "ParseText" else "number"
+    if hasattr(reader, "vocabulary_") or any(some.dtype.kind in "OU" for some in getattr(reader, "categories_", ())):
+        return "text"
+    return None

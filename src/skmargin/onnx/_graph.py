@@ -13,6 +13,7 @@ PROTO = {
     np.dtype(np.int64): TensorProto.INT64,
     np.dtype(np.bool_): TensorProto.BOOL,
 }
+VERSIONS = {"ai.onnx.ml": 2, "com.microsoft": 1}  # of their operators that are used here
 
 
 class Graph:
@@ -22,11 +23,20 @@ class Graph:
         self.scope, self.container = scope, container
 
     def op(
-        self, kind: str, *inputs: str, output: str | None = None, before: tuple[str, ...] = (), domain: str = "", **also: Any
+        self,
+        kind: str,
+        *inputs: str,
+        output: str | None = None,
+        before: tuple[str, ...] = (),
+        domain: str = "",
+        version: int | None = None,
+        **also: Any,
     ) -> str:
         """Add an operation; returns the name of its last result, ``before`` which others may stand."""
         result = output or self.scope.get_unique_variable_name(f"skm_{kind.lower()}")
         name = self.scope.get_unique_operator_name(f"Skm{kind}")
+        if domain:
+            also["op_version"] = version or VERSIONS[domain]
         self.container.add_node(kind, list(inputs), [*before, result], name=name, op_domain=domain, **also)
         return str(result)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.svm import SVC, LinearSVC
@@ -13,9 +15,20 @@ from sklearn.svm import SVC, LinearSVC
 from ..estimators._base import MarginClassifier
 from ..estimators._fuzzy_pairwise import FuzzyPairwiseClassifier
 from ._graph import Graph
-from ._scores import KERNELS, CannotConvert, combined, kernel_matrix, linear, machine_scores
+from ._scores import (
+    KERNELS,
+    CannotConvert,
+    combined,
+    kernel_matrix,
+    linear,
+    machine_scores,
+    sums_by_class,
+    votes_and_scores,
+)
 
 LINEAR = (LinearSVC, LogisticRegression)
+# Parsers of readers that `to_onnx` converts itself; skl2onnx, called by others, has its own.
+PARSERS: ContextVar[dict[type, Any] | None] = ContextVar("skmargin_onnx_parsers", default=None)
 
 
 def can_score(model: Any) -> bool:
@@ -23,8 +36,11 @@ def can_score(model: Any) -> bool:
     model = unfrozen(model)
     if isinstance(model, Pipeline):
         return can_score(model.steps[-1][1])
-    two_classes = isinstance(model, SVC) and len(model.classes_) == 2
-    return isinstance(model, MarginClassifier | FuzzyPairwiseClassifier | LINEAR) or two_classes
+    if isinstance(model, OneVsOneClassifier | OneVsRestClassifier):
+        return all(can_score(part) for part in model.estimators_)
+    if isinstance(model, SVC):
+        return model.kernel in (*KERNELS, "linear") and model.decision_function_shape == "ovr"
+    return isinstance(model, (MarginClassifier, FuzzyPairwiseClassifier, *LINEAR))
 
 
 def unfrozen(model: Any) -> Any:
@@ -40,20 +56,23 @@ def scores(graph: Graph, model: Any, inputs: list[Any], dtype: np.dtype) -> tupl
 
         for _, step in model.steps[:-1]:
             if step is not None and step != "passthrough":
-                inputs = _parse_sklearn(graph.scope, step, inputs)
+                inputs = _parse_sklearn(graph.scope, step, inputs, custom_parsers=PARSERS.get())
         return scores(graph, model.steps[-1][1], inputs, dtype)
-    rows = rows_of(graph, inputs, dtype)
     if isinstance(model, FuzzyPairwiseClassifier):
         return _fuzzy(graph, model, inputs, dtype)
+    if isinstance(model, OneVsOneClassifier | OneVsRestClassifier):
+        method = "ovo" if isinstance(model, OneVsOneClassifier) else "ovr"
+        columns, found = _side_by_side(graph, model.estimators_, inputs, dtype)
+        if method == "ovo" and len(model.classes_) == 2:
+            return graph.columns(votes_and_scores(graph, columns, 2, found)[1], [1]), found
+        return combined(graph, columns, len(model.classes_), method, found), found
+    rows = rows_of(graph, inputs, dtype)
     if isinstance(model, MarginClassifier):
         return machine_scores(graph, model, rows, dtype)
     if isinstance(model, LINEAR):
         return linear(graph, model.coef_, model.intercept_, rows, dtype), dtype
-    if isinstance(model, SVC) and len(model.classes_) == 2 and model.kernel in (*KERNELS, "linear"):
-        args = model.support_vectors_, model.kernel, model._gamma, model.degree, model.coef0, dtype
-        coef = model.dual_coef_.toarray() if hasattr(model.dual_coef_, "toarray") else model.dual_coef_
-        found = graph.op("MatMul", kernel_matrix(graph, rows, *args), graph.const(np.ascontiguousarray(coef.T), dtype))
-        return graph.op("Add", found, graph.const(model.intercept_, dtype)), dtype
+    if isinstance(model, SVC) and model.kernel in (*KERNELS, "linear"):
+        return combined(graph, svc_pairs(graph, model, rows, dtype), len(model.classes_), "ovo", dtype), dtype
     raise CannotConvert(f"the scores of {type(model).__name__} inside another model have no ONNX graph here.")
 
 
@@ -74,11 +93,28 @@ def _fuzzy(graph: Graph, model: Any, inputs: list[Any], dtype: np.dtype) -> tupl
         duels = linear(graph, coef, intercept, rows_of(graph, inputs, dtype), dtype)
         found = dtype
     else:
-        each = [scores(graph, part, inputs, dtype) for part in parts]
-        found = np.result_type(*(kind for _, kind in each))
-        columns = [name if kind == found else graph.cast(name, found) for name, kind in each]
-        duels = columns[0] if len(columns) == 1 else graph.op("Concat", *columns, axis=1)
+        duels, found = _side_by_side(graph, parts, inputs, dtype)
     return combined(graph, duels, len(model.classes_), "fuzzy_pairwise", found), found
+
+
+def _side_by_side(graph: Graph, parts: Any, inputs: list[Any], dtype: np.dtype) -> tuple[str, np.dtype]:
+    """The scores of several two-class machines, one column each."""
+    each = [scores(graph, part, inputs, dtype) for part in parts]
+    found = np.result_type(*(kind for _, kind in each))
+    columns = [name if kind == found else graph.cast(name, found) for name, kind in each]
+    return columns[0] if len(columns) == 1 else graph.op("Concat", *columns, axis=1), found
+
+
+def svc_pairs(graph: Graph, model: Any, rows: str, dtype: Any) -> str:
+    """Scores of all pairs of classes of an ``SVC``, positive for the second class."""
+    args = model.support_vectors_, model.kernel, model._gamma, model.degree, model.coef0, dtype
+    K = kernel_matrix(graph, rows, *args)
+    coef = model.dual_coef_.toarray() if hasattr(model.dual_coef_, "toarray") else model.dual_coef_
+    if len(model.classes_) == 2:
+        found = graph.op("MatMul", K, graph.const(np.ascontiguousarray(coef.T), dtype))
+        return graph.op("Add", found, graph.const(model.intercept_, dtype))
+    found = sums_by_class(graph, K, coef, model.n_support_, len(model.classes_), dtype)
+    return graph.op("Neg", graph.op("Add", found, graph.const(model.intercept_, dtype)))
 
 
 def _is_linear(model: Any) -> bool:
@@ -124,7 +160,7 @@ def _calibrated_part(graph: Graph, part: Any, inputs: list[Any], dtype: np.dtype
     together = graph.op("Concat", *(columns[c] for c in range(k)), axis=1)
     sums = graph.sums(together)
     nothing = graph.op("Equal", sums, graph.const(0, double))  # then all classes are alike
-    together = graph.op("Where", nothing, graph.const(np.ones((1, k)), together)) if k else together
+    together = graph.op("Where", nothing, graph.const(np.ones((1, k))), together)
     return graph.op("Div", together, graph.op("Where", nothing, graph.const([[k]], double), sums))
 
 
@@ -132,7 +168,9 @@ def _calibrate(graph: Graph, calibrator: Any, column: str) -> str:
     """Probability of one class from its score."""
     double = np.float64
     if hasattr(calibrator, "a_"):
-        line = graph.op("Add", graph.op("Mul", column, graph.const(calibrator.a_, double)), graph.const(calibrator.b_, double))
+        line = graph.op(
+            "Add", graph.op("Mul", column, graph.const(calibrator.a_, double)), graph.const(calibrator.b_, double)
+        )
         return graph.op("Sigmoid", graph.op("Neg", line))
     x, f = calibrator.X_thresholds_.astype(double), calibrator.y_thresholds_.astype(double)
     if len(x) == 1:
@@ -140,7 +178,11 @@ def _calibrate(graph: Graph, calibrator: Any, column: str) -> str:
     # Between two thresholds a line: the last threshold that is not above the score is the number of those, less one.
     column = graph.op("Clip", column, graph.const(x[0]), graph.const(x[-1]))
     below = graph.cast(graph.op("LessOrEqual", graph.const(x[1:-1][None]), column), double)
-    at = graph.cast(graph.sums(below), np.int64) if len(x) > 2 else graph.cast(graph.op("Mul", column, graph.const(0.0)), np.int64)
+    at = (
+        graph.cast(graph.sums(below), np.int64)
+        if len(x) > 2
+        else graph.cast(graph.op("Mul", column, graph.const(0.0)), np.int64)
+    )
     steps, slopes = np.diff(x), np.diff(f)
     slopes = np.divide(slopes, steps, out=np.zeros_like(steps), where=steps > 0)
     left, start, slope = (graph.op("Gather", graph.const(part), at, axis=0) for part in (x[:-1], f[:-1], slopes))

@@ -87,7 +87,9 @@ def _distances(graph: Graph, rows: str, Z: np.ndarray, dtype: Any) -> str:
     state = helper.make_tensor_value_info("support", proto, [m, d])
     inputs = [state, helper.make_tensor_value_info("row", proto, [d])]
     same = helper.make_tensor_value_info("same", proto, [m, d])
-    body = helper.make_graph(nodes, "row", inputs, [same, helper.make_tensor_value_info("distance", proto, [m])], [axis])
+    body = helper.make_graph(
+        nodes, "row", inputs, [same, helper.make_tensor_value_info("distance", proto, [m])], [axis]
+    )
     kept = graph.scope.get_unique_variable_name("skm_support")
     return graph.op(
         "Scan", graph.const(Z, dtype), rows, before=(kept,), body=body, num_scan_inputs=1,
@@ -106,19 +108,19 @@ def _pair_scores(graph: Graph, model: Any, rows: str) -> str:
     k = len(model.classes_)
     K = kernel_matrix(graph, rows, model._fitted_rows, model.kernel, model.gamma_, model.degree, model.coef0, double)
     if hasattr(model, "n_support_") and k > 2 and model.multi_class != "ovr":
-        scores = _by_class(graph, K, model.dual_coef_, model.n_support_, k)
+        scores = sums_by_class(graph, K, model.dual_coef_, model.n_support_, k, double)
     else:
         scores = graph.op("MatMul", K, graph.const(np.ascontiguousarray(model.dual_coef_.T), double))
     return graph.op("Add", scores, graph.const(model.intercept_, double))
 
 
-def _by_class(graph: Graph, K: str, dual_coef: np.ndarray, n_support: np.ndarray, k: int) -> str:
+def sums_by_class(graph: Graph, K: str, dual_coef: np.ndarray, n_support: np.ndarray, k: int, dtype: Any) -> str:
     """Sums over the two classes of each pair; class c has one row of coefficients for each other class."""
     ends = np.cumsum(n_support)
     parts = []
     for c in range(k):
         mine = np.arange(ends[c] - n_support[c], ends[c])
-        coef = graph.const(np.ascontiguousarray(dual_coef[:, mine].T), np.float64)
+        coef = graph.const(np.ascontiguousarray(dual_coef[:, mine].T), dtype)
         parts.append(graph.op("MatMul", graph.columns(K, mine), coef))
     everything = graph.op("Concat", *parts, axis=1)  # k - 1 columns a class: the others in order
     pairs = list(combinations(range(k), 2))
@@ -133,7 +135,7 @@ def combined(graph: Graph, F: str, k: int, method: str, dtype: Any = np.float64)
         return F
     pairs = list(combinations(range(k), 2))
     if method == "ovo":
-        return _votes(graph, F, pairs, k, dtype)
+        return votes_and_scores(graph, F, k, dtype)[1]
     # Of each class the worst duel, at most 1; the machine of i < j is positive for j.
     mine = [[p + len(pairs) * (c == i) for p, (i, j) in enumerate(pairs) if c in (i, j)] for c in range(k)]
     both = graph.op("Concat", F, graph.op("Neg", F), axis=1)
@@ -141,8 +143,9 @@ def combined(graph: Graph, F: str, k: int, method: str, dtype: Any = np.float64)
     return graph.op("Min", worst, graph.const(1, dtype))
 
 
-def _votes(graph: Graph, F: str, pairs: list[tuple[int, int]], k: int, dtype: Any) -> str:
-    """scikit-learn's ``_ovr_decision_function``: votes, and less than half a vote for the sum of the scores."""
+def votes_and_scores(graph: Graph, F: str, k: int, dtype: Any) -> tuple[str, str]:
+    """Votes, and scikit-learn's ``_ovr_decision_function``: votes and less than half a one for the sum of scores."""
+    pairs = list(combinations(range(k), 2))
     signs, wins, base = np.zeros((len(pairs), k)), np.zeros((len(pairs), k)), np.zeros(k)
     for p, (i, j) in enumerate(pairs):
         signs[p, i], signs[p, j] = -1, 1
@@ -152,6 +155,4 @@ def _votes(graph: Graph, F: str, pairs: list[tuple[int, int]], k: int, dtype: An
     votes = graph.op("Add", graph.op("MatMul", won, graph.const(wins, dtype)), graph.const(base, dtype))
     sums = graph.op("MatMul", F, graph.const(signs, dtype))
     size = graph.op("Mul", graph.op("Add", graph.op("Abs", sums), graph.const(1, dtype)), graph.const(3, dtype))
-    return graph.op("Add", votes, graph.op("Div", sums, size))
-
-
+    return votes, graph.op("Add", votes, graph.op("Div", sums, size))

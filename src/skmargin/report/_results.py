@@ -38,7 +38,10 @@ class MarginHistogram:
 
 @dataclass
 class HardSample:
-    """One sample: row number in the data, labels as text, margin, and (feature, value) pairs or pixels from 0 to 99."""
+    """One sample: row number in the data, labels as text, margin, and (feature, value) pairs or pixels from 0 to 99.
+
+    ``deciding`` are (feature, contribution) pairs of a linear model: positive ones speak for the true class.
+    """
 
     row: int
     true: str
@@ -46,6 +49,7 @@ class HardSample:
     margin: float
     values: list[list[Any]] = field(default_factory=list)
     pixels: list[int] | None = None
+    deciding: list[list[Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -70,11 +74,21 @@ class ModelResult:
     ambiguous: list[HardSample] = field(default_factory=list)
     bounds: list[dict[str, Any]] = field(default_factory=list)
     certificate: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, list[float]] = field(default_factory=dict)  # scores of the folds by name of the metric
+    recall: list[float | None] = field(default_factory=list)  # of each class
+    precision: list[float | None] = field(default_factory=list)
+    calibration: dict[str, Any] = field(default_factory=dict)
+    weights: list[list[list[Any]]] = field(default_factory=list)  # (feature, weight) by class
+    weight_classes: list[int] = field(default_factory=list)
+    permutation: list[list[Any]] = field(default_factory=list)  # (column, accuracy that is lost without it)
 
 
 @dataclass
 class Results:
-    """A whole report.  ``models`` stand in the order of their rank, the best first."""
+    """A whole report.  ``models`` stand in the order of their rank, the best first.
+
+    ``baseline`` is the most frequent class, always said; ``metric`` names what the scores of the folds are.
+    """
 
     title: str
     dataset: DatasetSummary
@@ -82,6 +96,8 @@ class Results:
     command: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     created: str = ""
+    baseline: ModelResult | None = None
+    metric: str = "accuracy"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries and lists, ready for JSON."""
@@ -90,15 +106,18 @@ class Results:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Results:
         """Build it again from what `to_dict` gave."""
-        models = []
-        for model in data["models"]:
-            model = dict(model)
-            model["margins"] = MarginHistogram(**model["margins"]) if model.get("margins") else None
-            for name in ("hardest", "ambiguous"):
-                model[name] = [HardSample(**sample) for sample in model.get(name, [])]
-            models.append(ModelResult(**model))
         rest = {f.name: data[f.name] for f in fields(cls) if f.name in data}
-        return cls(**{**rest, "dataset": DatasetSummary(**data["dataset"]), "models": models})
+        rest["models"] = [_model(model) for model in data["models"]]
+        rest["baseline"] = _model(data["baseline"]) if data.get("baseline") else None
+        return cls(**{**rest, "dataset": DatasetSummary(**data["dataset"])})
+
+
+def _model(data: dict[str, Any]) -> ModelResult:
+    model = dict(data)
+    model["margins"] = MarginHistogram(**model["margins"]) if model.get("margins") else None
+    for name in ("hardest", "ambiguous"):
+        model[name] = [HardSample(**sample) for sample in model.get(name, [])]
+    return ModelResult(**model)
 
 
 def _plain(value: Any) -> Any:

@@ -20,6 +20,7 @@ from ..inspection import (
 )
 from ..inspection._bounds import Bound, bound_of, measure
 from ..inspection._margins import final_estimator, label_codes, summarize
+from ._details import LinearView, calibration, class_rates, permutation, uncalibrated
 from ._results import DatasetSummary, HardSample, MarginHistogram, ModelResult
 
 N_BINS = 80
@@ -103,7 +104,8 @@ def summarize_model(
     check_consistent_length(X_test, y_test)
     X_test = X_test.tocsr() if sparse.issparse(X_test) else X_test  # single rows of it are shown
     predicted, y_test = estimator.predict(X_test), column_or_1d(y_test)
-    classes, final = estimator.classes_, final_estimator(estimator)
+    classes, plain = estimator.classes_, uncalibrated(estimator)
+    final = final_estimator(plain)
     code, guess = label_codes(y_test, classes), label_codes(predicted, classes)
     position = {label: i for i, label in enumerate(dataset.classes)}
     missing = [str(label) for label in classes if str(label) not in position]
@@ -118,6 +120,8 @@ def summarize_model(
     k = len(classes)
     confusion = np.bincount(k * code + guess, minlength=k * k).reshape(k, k)
     chosen = _most_confused(confusion)
+    recall, precision = class_rates(confusion)
+    linear = LinearView.of(plain, dataset.feature_names)
     result = ModelResult(
         name=name,
         params={key: _plain(value) for key, value in final.get_params(deep=False).items()},
@@ -126,30 +130,47 @@ def summarize_model(
         matrix_classes=place[chosen].tolist(),
         confusion=confusion[np.ix_(chosen, chosen)].tolist(),
         confusion_totals=confusion.sum(axis=1)[chosen].tolist(),
+        recall=_at(recall, place, dataset),
+        precision=_at(precision, place, dataset),
+        calibration=calibration(estimator, X_test, predicted == y_test),
     )
-    if not hasattr(estimator, "decision_function"):
+    if linear is None:
+        result.permutation = permutation(estimator, X_test, y_test, dataset.feature_names)
+    else:
+        of_class = linear.deciding(X_test)
+        result.weights = [of_class[i] for i in chosen]
+        result.weight_classes = place[chosen].tolist()
+    scored = hasattr(plain, "decision_function")
+    if not scored and not hasattr(estimator, "predict_proba"):
         return result
-    scores = class_scores(estimator, X_test)
+    scores = class_scores(plain, X_test) if scored else np.asarray(estimator.predict_proba(X_test))
     margin = margins_from_scores(scores, y_test, classes)
+
+    def first(order: np.ndarray) -> list[HardSample]:
+        found = np.argsort(order, kind="stable")[:N_SAMPLES]
+        samples = [_sample(i, rows, X_test, y_test, predicted, margin, dataset) for i in found]
+        if linear is not None and dataset.image_shape is None:
+            for i, sample in zip(found, samples, strict=True):
+                rival = int(np.where(np.arange(k) == code[i], -np.inf, scores[i]).argmax())
+                sample.deciding = linear.contributions(_safe_indexing(X_test, [int(i)]), int(code[i]), rival)
+        return samples
+
+    result.hardest, result.ambiguous = first(margin), first(np.abs(margin))
+    if not scored:  # margins of probabilities show which samples are hard, and nothing of the geometry
+        return result
     parts = {"test": (margin, code)}
     if X_train is not None:
-        of_train = margins_from_scores(class_scores(estimator, X_train), y_train, classes)
+        of_train = margins_from_scores(class_scores(plain, X_train), y_train, classes)
         parts["train"] = (of_train, label_codes(y_train, classes))
-        result.bounds = _bounds(estimator, X_train, y_train)
+        result.bounds = _bounds(plain, X_train, y_train)
     result.margins = _histogram(parts, place)
     result.statistics = {part: _statistics(values) for part, (values, _) in parts.items()}
     try:
-        pairwise, result.pairwise_quantity = pairwise_margins(estimator), "2 / \u2016w\u2096 \u2212 w\u2097\u2016"
+        pairwise, result.pairwise_quantity = pairwise_margins(plain), "2 / \u2016w\u2096 \u2212 w\u2097\u2016"
     except TypeError:
         pairwise, result.pairwise_quantity = pairwise_score_gaps(y_test, scores, classes), "median score gap"
     finite = np.where(np.isfinite(pairwise), pairwise, np.nan)[np.ix_(chosen, chosen)]
     result.pairwise = [[None if np.isnan(v) else float(v) for v in row] for row in finite]
-
-    def first(order: np.ndarray) -> list[HardSample]:
-        found = np.argsort(order, kind="stable")[:N_SAMPLES]
-        return [_sample(i, rows, X_test, y_test, predicted, margin, dataset) for i in found]
-
-    result.hardest, result.ambiguous = first(margin), first(np.abs(margin))
     return result
 
 
@@ -224,6 +245,14 @@ def corrected_paired_ttest(a: Any, b: Any, test_fraction: float | None = None, n
     ratio = 1 / (n - 1) if test_fraction is None else test_fraction
     t = size / np.sqrt((1 / n + ratio) * variance)
     return float(2 * stats.t.sf(t, n - 1))
+
+
+def _at(values: list[float | None], place: np.ndarray, dataset: DatasetSummary) -> list[float | None]:
+    """Values of the classes of a model, in the order of those of the data."""
+    out: list[float | None] = [None] * len(dataset.classes)
+    for position, value in zip(place, values, strict=True):
+        out[position] = value
+    return out
 
 
 def _most_confused(confusion: np.ndarray) -> np.ndarray:
@@ -309,4 +338,6 @@ def _certificate(estimator: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """A parameter as JSON shows it: numbers, booleans and text as they are, everything else as its text."""
     value = value.item() if isinstance(value, np.generic) else value
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)[:200]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)[:200].removesuffix(" 00:00:00")  # of a day

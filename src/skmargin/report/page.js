@@ -2,7 +2,9 @@
 (() => {
   // All text reaches the page through textContent: names of classes, features and models are never markup.
   const data = JSON.parse(document.getElementById("data").textContent);
-  const { dataset, models } = data;
+  const { dataset, models, baseline } = data;
+  const METRICS = { accuracy: "accuracy", "balanced-accuracy": "balanced accuracy", "macro-f1": "macro-F1" };
+  const metric = METRICS[data.metric] || data.metric || "accuracy", capital = (t) => t.charAt(0).toUpperCase() + t.slice(1);
   const main = document.getElementById("main");
   const state = { model: 0, shown: new Set([0]), classes: new Set(), kind: "cumulative", parts: new Set(["test", "train"]), samples: "hardest" };
   const mean = (a) => a.reduce((s, v) => s + v, 0) / a.length;
@@ -43,6 +45,7 @@
     main.append(node);
     return node;
   }
+  const region = (label, ...children) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...children);
   function chip(label, pressed, action) {
     return h("button", { type: "button", class: "chip", "aria-pressed": String(pressed), onclick: action }, label);
   }
@@ -54,11 +57,11 @@
 
   function verdict() {
     const best = models[0], folds = best.fold_scores.length, sd = deviation(best.fold_scores), test = best.statistics.test;
-    const measured = folds ? `mean accuracy over ${folds} folds` : test ? `accuracy on ${whole(test.n_samples)} samples` : "accuracy";
+    const measured = folds ? `mean ${metric} over ${folds} folds` : test ? `accuracy on ${whole(test.n_samples)} samples` : "accuracy";
     const sentence = h("p", { class: "verdict" });
     const more = h("p", { class: "note" });
     if (models.filter((m) => score(m) != null).length < 2) {
-      sentence.append(h("strong", {}, name(best.name)), ` classifies ${percent(score(best))} of samples correctly.`);
+      sentence.append(h("strong", {}, name(best.name)), metric === "accuracy" ? ` classifies ${percent(score(best))} of samples correctly.` : ` reaches ${percent(score(best))} ${metric}.`);
     } else {
       const second = models[1], lead = 100 * (score(best) - score(second));
       sentence.append(h("strong", {}, name(best.name)), " comes first, ", ...(rank(second) === 1 ? ["level with "] : [h("strong", {}, lead.toFixed(2) + " points"), " ahead of "]), name(second.name), ".");
@@ -71,14 +74,18 @@
         more.append(equal.length > 4 ? ` and ${equal.length - 4} more: ` : ": ", "among these, choose the faster or the simpler one.");
       }
     }
-    if (test) more.append(more.childNodes.length ? " " : "", `On ${folds ? "new" : "these"} samples its margins average ${number(test.mean)}; ${percent(test.error)} of them are not positive.`);
+    if (baseline) {
+      const clear = score(best) > score(baseline) && (baseline.p_value == null || baseline.p_value < 0.05);
+      sentence.append(" Always saying ", h("strong", {}, name(baseline.params.says)), ` gives ${percent(score(baseline))}`, clear ? "." : h("strong", { class: "bad" }, ": no clear difference."));
+    }
+    if (test) more.append(more.childNodes.length ? " " : "", `${percent(test.error)} of its margins on ${folds ? "new" : "these"} samples are not positive.`);
     main.append(h("section", { class: "card hero", id: "verdict", "aria-label": "Result" },
       h("div", { class: "big" }, percent(score(best)), h("small", {}, measured, sd == null ? "" : ` ± ${(100 * sd).toFixed(1)}`)), h("div", {}, sentence, more)));
   }
 
   // ---- table of models ---------------------------------------------------------------------------------------------
   function strip(m, i, low, high) {
-    const w = 170, x = (v) => 8 + ((v - low) / (high - low || 1)) * (w - 16), c = colour(i);
+    const w = 120, x = (v) => 8 + ((v - low) / (high - low || 1)) * (w - 16), c = colour(i);
     const values = scores(m), centre = score(m), sd = deviation(m.fold_scores);
     return h("svg", { width: w, height: 22, role: "img", "aria-label": `folds: ${values.map((v) => percent(v)).join(", ")}` },
       h("line", { x1: 8, x2: w - 8, y1: 11, y2: 11, class: "grid" }),
@@ -86,26 +93,30 @@
       values.map((v) => h("circle", { cx: x(v), cy: 11, r: 2.5, style: { fill: c, opacity: ".55" } })),
       centre == null ? null : h("circle", { cx: x(centre), cy: 11, r: 5, style: { fill: c } }));
   }
+  const ratio = (a, b) => (a == null || !(b > 0) ? "–" : (a / b).toFixed(2)); // margins of different models have different units
   function modelTable() {
-    const all = models.flatMap(scores);
+    const all = models.flatMap(scores), others = Object.keys(METRICS).filter((k) => k !== (data.metric || "accuracy"));
     const low = Math.min(...all), high = Math.max(...all), folds = models.some((m) => m.fold_scores.length);
     const given = (f) => models.some((m) => f(m) != null), test = (m) => m.statistics.test || {};
     const columns = [ // title, cell, whether a model has something to show
       [folds ? "Folds" : "", (m, i) => strip(m, i, low, high), folds || models.length > 1],
-      ["Accuracy", (m) => h("strong", {}, percent(score(m), 2)), true],
+      [{ "balanced-accuracy": "Balanced" }[data.metric] || capital(metric), (m) => h("strong", {}, percent(score(m), 2)), true],
       ["± sd", (m) => { const sd = deviation(m.fold_scores); return sd == null ? "–" : (100 * sd).toFixed(2); }, folds],
+      ...others.map((k) => [{ accuracy: "Accuracy", "balanced-accuracy": "Balanced", "macro-f1": "Macro-F1" }[k], (m) => (m.metrics[k] ? percent(mean(m.metrics[k])) : "–"), given((m) => m.metrics[k])]),
       ["p", (m) => (m.p_value == null ? "–" : m.p_value < 0.001 ? "< 0.001" : m.p_value.toFixed(3)), given((m) => m.p_value)],
       ["Fit", (m) => seconds(m.fit_time), given((m) => m.fit_time)],
       ["Predict", (m) => seconds(m.predict_time), given((m) => m.predict_time)],
-      ["Mean margin", (m) => number(test(m).mean), given((m) => test(m).mean)],
-      ["5 % margin", (m) => number(test(m).q05), given((m) => test(m).q05)],
+      ["Margin/sd", (m) => ratio(test(m).mean, Math.sqrt(test(m).variance)), given((m) => test(m).mean)],
+      ["5 %/median", (m) => ratio(test(m).q05, test(m).median), given((m) => test(m).q05)],
     ].filter(([, , wanted]) => wanted);
     const narrow = ([title]) => (title === "Folds" || !title ? "wide-only" : "");
     const body = h("tbody");
     const draw = () => fill(body, models.map((m, i) => h("tr", { class: i === state.model ? "on" : "" },
       h("th", { scope: "row" }, h("button", { type: "button", class: "pick", "aria-pressed": String(i === state.model), onclick: () => choose(i) }, dot(i), h("span", {}, `${rank(m)}.\u00a0`, name(m.name)), i === 0 && models.length > 1 ? h("span", { class: "tag" }, "best") : null)),
-      columns.map((c) => h("td", { class: narrow(c) }, c[1](m, i))))));
-    const lead = models.length > 1 ? "Choose a model to see its margins, errors and samples below." + (given((m) => m.p_value) ? " p: corrected paired t-test against the best." : "") : null;
+      columns.map((c) => h("td", { class: narrow(c) }, c[1](m, i))))), baseline ? [h("tr", { class: "baseline" }, h("th", { scope: "row" }, name(baseline.name)),
+      columns.map((c) => h("td", { class: narrow(c) }, c[0] === "Folds" || !c[0] || ["Fit", "Predict", "Margin/sd", "5 %/median"].includes(c[0]) ? "" : c[1](baseline, 7))))] : []);
+    const lead = (models.length > 1 ? "Choose a model to see its margins, errors and samples below. " : "") + (given((m) => m.p_value) ? "p: corrected paired t-test against the best. " : "")
+      + (given((m) => test(m).mean) ? "Margins are divided, for those of different models have different units: their mean by their standard deviation, the smallest 5 % by the median. Larger is better." : "");
     card("models", models.length > 1 ? "Models" : "Model", lead,
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of models" }, h("table", { class: "models" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Model"), columns.map((c) => h("th", { scope: "col", class: narrow(c) }, c[0])))), body)));
     redraw.push(draw);
@@ -158,7 +169,7 @@
     function drawControls() {
       const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.key : null;
       const keyed = (key, node) => { node.dataset.key = key; return node; };
-      const kinds = [["cumulative", "Cumulative"], ["histogram", "Histogram"]].map(([k, t]) => keyed("kind" + k, chip(t, state.kind === k, () => { state.kind = k; update(); })));
+      const kinds = [["cumulative", "Cumulative"], ["histogram", "Histogram"], ["classes", "By class"]].map(([k, t]) => keyed("kind" + k, chip(t, state.kind === k, () => { state.kind = k; update(); })));
       const parts = [["test", "Test"], ["train", "Train"]].filter(([p]) => models.some((m) => m.margins && m.margins.counts[p])).map(([p, t]) => keyed("part" + p, chip(t, state.parts.has(p), () => toggle(state.parts, p, 1))));
       fill(controls, group("Show", ...kinds), parts.length > 1 ? group("Samples", ...parts) : null,
         models.length > 1 ? group("Models", ...models.map((m, i) => (m.margins ? keyed("model" + i, chip([dot(i), name(m.name)], state.shown.has(i), () => toggle(state.shown, i, 1))) : null))) : null);
@@ -168,6 +179,7 @@
       if (focused) for (const node of [...controls.querySelectorAll("button"), ...chips.querySelectorAll("button")]) if (node.dataset.key === focused) node.focus();
     }
     function draw() {
+      if (state.kind === "classes") { byClass(); return; }
       const all = series(), width = Math.max(280, box.clientWidth || 900), height = width < 520 ? 260 : 340;
       const left = 46, right = 10, top = 10, bottom = 44;
       if (!all.length) { fill(box, h("p", { class: "note" }, "No samples of these classes.")); scale = null; fill(legend); live.textContent = ""; return; }
@@ -198,6 +210,33 @@
       if (at == null || at < low || at > high) live.textContent = "Point at the chart, or focus it and use the arrow keys, to read how many samples lie below a margin.";
       else read(at);
     }
+    function byClass() { // one strip a class: its margins, its median, and how many are not positive
+      const i = [...state.shown].sort((a, b) => a - b)[0], m = models[i].margins, part = m.counts.test ? "test" : "train", width = Math.max(280, box.clientWidth || 900);
+      const left = Math.min(150, width * 0.28), right = 64, bottom = 44, row = 30, n = m.counts[part][0].length;
+      const rows = m.classes.map((c, r) => ({ c, bins: m.counts[part][r] })).filter(({ c, bins }) => (!state.classes.size || state.classes.has(c)) && bins.some((v) => v));
+      const height = 8 + rows.length * row + bottom, x = (v) => left + ((v - m.low) / (m.high - m.low)) * (width - left - right);
+      const svg = h("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": "classes distribution of margins" });
+      const wide = n > 40 && width < 700 ? 4 : 2;
+      rows.forEach(({ c, bins }, r) => {
+        const total = bins.reduce((s, v) => s + v, 0), base = 8 + (r + 1) * row - 3, bars = [];
+        bins.forEach((v, j) => (bars[Math.floor(j / wide)] = (bars[Math.floor(j / wide)] || 0) + v));
+        const most = Math.max(...bars), edge = (j) => x(m.low + ((m.high - m.low) * j * wide) / n);
+        let path = `M${edge(0).toFixed(1)},${base}`, sum = 0, middle = m.low, wrong = 0;
+        bars.forEach((v, j) => (path += `L${edge(j).toFixed(1)},${(base - (v / most) * (row - 8)).toFixed(1)}L${edge(j + 1).toFixed(1)},${(base - (v / most) * (row - 8)).toFixed(1)}`));
+        path += `L${edge(bars.length).toFixed(1)},${base}`;
+        bins.forEach((v, j) => { const at = m.low + ((m.high - m.low) * (j + 0.5)) / n; if (sum < total / 2 && sum + v >= total / 2) middle = at; sum += v; if (at <= 0) wrong += v; });
+        const label = h("text", { x: left - 10, y: base - 6, "text-anchor": "end", class: "label" }, cut(dataset.classes[c], width < 520 ? 11 : 20));
+        svg.append(h("line", { class: "grid", x1: left, x2: width - right, y1: base, y2: base }), h("path", { d: path, style: { fill: colour(i), opacity: ".3" }, "data-class": c }),
+          h("line", { x1: x(middle), x2: x(middle), y1: base, y2: base - row + 8, style: { stroke: colour(i), "stroke-width": "2" } }), label,
+          h("text", { x: width - right + 8, y: base - 6, class: wrong ? "wrong" : "" }, percent(wrong / total)));
+      });
+      for (const v of ticks(m.low, m.high, width < 520 ? 3 : 8)) svg.append(h("text", { x: x(v), y: height - bottom + 18, "text-anchor": "middle" }, number(v)));
+      svg.append(h("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, "margin"), h("text", { x: width - 4, y: height - bottom + 18, "text-anchor": "end" }, "≤ 0"), h("line", { class: "zero", x1: x(0), x2: x(0), y1: 4, y2: height - bottom }));
+      scale = null;
+      fill(box, svg); fill(legend, h("span", {}, h("i", { style: { "border-color": colour(i) } }), name(models[i].name), ` · ${part} samples`));
+      live.textContent = "A strip for each class, as high as its fullest bin; the line is its median, the share at the right is not positive.";
+    }
+    const cut = (t, n) => (t.length > n ? t.slice(0, n - 1) + "…" : t);
     function read(value) {
       if (!scale) return;
       at = Math.min(scale.high, Math.max(scale.low, value));
@@ -257,11 +296,66 @@
       boxes[1].hidden = !m.pairwise;
       if (m.pairwise) {
         const note = h("p", { class: "note" }), flat = m.pairwise.flat().filter((v) => v != null), low = Math.min(...flat), high = Math.max(...flat);
-        note.textContent = "The faintest cells are the pairs that are hardest to tell apart.";
-        fill(boxes[1], h("h2", {}, "Margins between classes"), h("p", { class: "lead" }, m.pairwise_quantity.includes("w") && !m.pairwise_quantity.includes("gap") ? `Width of the margin between two classes, ${m.pairwise_quantity}.` : "Median score gap between the true class (row) and a rival (column).", some),
+        const errors = []; // both ways together
+        if (m.confusion) names.forEach((_, i) => names.forEach((__, j) => { if (i < j && m.confusion[i][j] + m.confusion[j][i]) errors.push([i, j, m.confusion[i][j] + m.confusion[j][i]]); }));
+        errors.sort((a, b) => b[2] - a[2]);
+        note.textContent = errors.length ? "Pairs with most errors: " + errors.slice(0, 3).map(([i, j, n]) => `“${names[i]}” and “${names[j]}” (${n})`).join(", ") + "." : "No pair of classes is confused here.";
+        fill(boxes[1], h("h2", {}, "Margins between classes"), h("p", { class: "lead" }, m.pairwise_quantity.includes("w") && !m.pairwise_quantity.includes("gap") ? `Width of the margin between two classes, ${m.pairwise_quantity}: the darker, the wider. It says how the model divides the room, not how often it errs.` : "Median score gap between the true class (row) and a rival (column): the darker, the larger.", some),
           matrix(m.pairwise, names, (v) => ["var(--accent)", v == null ? 0 : 0.08 + 0.82 * ((v - low) / (high - low || 1))], (v) => (v == null ? "" : names.length <= 12 ? Number(v.toPrecision(2)).toString() : ""),
             (v, i, j) => (v == null ? "" : `“${names[i]}” and “${names[j]}”: ${number(v)}.`), note), note);
       }
+    });
+  }
+
+  // ---- classes, calibration, features ------------------------------------------------------------------------------
+  const share = (v, tone) => (v == null ? "–" : h("span", { class: "share" }, h("span", { class: "bar" }, h("span", { style: { width: 100 * v + "%", background: tone } })), percent(v)));
+  function classTable() {
+    if (!models.some((m) => m.recall.length)) return;
+    const lead = h("p", { class: "lead" }), body = h("tbody"), all = h("div", {});
+    card("classes", "Classes", null, lead, region("Recall and precision", h("table", {}, h("thead", {}, h("tr", {}, ["Class", "Samples", "Recall", "Precision", "Most often taken for"].map((t) => h("th", { scope: "col" }, t)))), body)), all);
+    redraw.push(() => {
+      const m = models[state.model], places = new Map(m.matrix_classes.map((c, i) => [c, i]));
+      lead.replaceChildren("Recall: how many samples of the class ", name(m.name), " finds. Precision: how many of those that it takes for the class are. The class with the lowest recall first.");
+      const order = dataset.classes.map((_, c) => c).filter((c) => m.recall[c] != null || m.precision[c] != null).sort((a, b) => (m.recall[a] ?? 2) - (m.recall[b] ?? 2));
+      fill(body, order.slice(0, 40).map((c) => {
+        const i = places.get(c), row = m.confusion && i != null ? m.confusion[i] : [];
+        const j = row.reduce((best, v, k) => (k !== i && v > (best < 0 ? 0 : row[best]) ? k : best), -1);
+        return h("tr", {}, h("th", { scope: "row" }, name(dataset.classes[c])), h("td", {}, whole(dataset.class_counts[c])), h("td", {}, share(m.recall[c], "var(--good)")), h("td", {}, share(m.precision[c], "var(--accent)")),
+          h("td", {}, j < 0 ? "" : h("span", {}, name(dataset.classes[m.matrix_classes[j]]), ` (${row[j]})`)));
+      }));
+      fill(all, order.length > 40 ? h("p", { class: "note" }, `The 40 of ${order.length} classes with the lowest recall.`) : null);
+    });
+  }
+  function calibrationCard() {
+    if (!models.some((m) => m.calibration.points)) return;
+    const box = h("section", { class: "card", id: "calibration" });
+    main.append(box);
+    redraw.push(() => {
+      const m = models[state.model], c = m.calibration;
+      box.hidden = !c.points;
+      if (!c.points) return;
+      const size = 300, pad = 40, low = Math.min(...c.points.flat().filter((_, i) => i % 3 < 2)), from = Math.max(0, Math.floor(10 * low) / 10), at = (v) => ((v - from) / (1 - from || 1)) * (size - 2 * pad);
+      const x = (v) => pad + at(v), y = (v) => size - pad - at(v);
+      const svg = h("svg", { viewBox: `0 0 ${size} ${size}`, width: size, height: size, role: "img", "aria-label": "calibration curve: " + c.points.map(([p, a]) => `said ${percent(p)}, right ${percent(a)}`).join("; ") });
+      for (const v of ticks(from, 1, 4)) svg.append(h("line", { class: "grid", x1: pad, x2: size - pad, y1: y(v), y2: y(v) }), h("text", { x: pad - 6, y: y(v) + 4, "text-anchor": "end" }, Math.round(100 * v) + " %"), h("text", { x: x(v), y: size - pad + 16, "text-anchor": "middle" }, Math.round(100 * v) + " %"));
+      svg.append(h("line", { class: "cross", "stroke-dasharray": "4 4", x1: x(from), y1: y(from), x2: x(1), y2: y(1) }), h("path", { d: c.points.map(([p, a], i) => `${i ? "L" : "M"}${x(p).toFixed(1)},${y(a).toFixed(1)}`).join(""), style: { fill: "none", stroke: colour(state.model), "stroke-width": "2.2" } }),
+        ...c.points.map(([p, a]) => h("circle", { cx: x(p), cy: y(a), r: 4, style: { fill: colour(state.model) } })), h("text", { x: size / 2, y: size - 4, "text-anchor": "middle" }, "probability that the model gives"));
+      fill(box, h("h2", {}, "Calibration"), h("p", { class: "lead" }, "How often predictions of ", name(m.name), ` are right, against the probability that it gives them; on the dashed line they agree. Mean distance: ${percent(c.error)}.`), h("div", { class: "chart small" }, svg));
+    });
+  }
+  function featuresCard() {
+    if (!models.some((m) => m.weights.length || m.permutation.length)) return;
+    const box = h("section", { class: "card", id: "features" });
+    main.append(box);
+    redraw.push(() => {
+      const m = models[state.model];
+      box.hidden = !m.weights.length && !m.permutation.length;
+      const list = (pairs, most, signed) => h("dl", { class: "weights" }, pairs.flatMap(([k, v]) => [h("dt", {}, name(k)), h("dd", {}, h("span", { class: "bar" }, h("span", { style: { width: (100 * Math.abs(v)) / most + "%", background: v < 0 ? "var(--bad)" : signed ? "var(--good)" : "var(--accent)" } })), h("span", { class: "n" }, signed ? (v > 0 ? "+" : "−") + number(Math.abs(Number(v.toPrecision(2)))) : percent(v)))]));
+      if (m.weights.length) {
+        const most = Math.max(1e-300, ...m.weights.flat().map(([, v]) => Math.abs(v)));
+        fill(box, h("h2", {}, "Features that decide"), h("p", { class: "lead" }, "Weights of ", name(m.name), " times the spread of the feature, against the mean of all classes: green speaks for the class, red against it."),
+          h("div", { class: "classes" }, m.weights.map((pairs, i) => h("div", {}, h("h3", {}, name(dataset.classes[m.weight_classes[i]])), list(pairs, most, true)))));
+      } else fill(box, h("h2", {}, "Features that decide"), h("p", { class: "lead" }, "Accuracy that ", name(m.name), " loses when the values of a column are shuffled."), list(m.permutation, Math.max(...m.permutation.map(([, v]) => v), 1e-300), false));
     });
   }
 
@@ -276,13 +370,14 @@
   function samples() {
     if (!models.some((m) => m.hardest.length)) return;
     const controls = h("div", { class: "controls" }), list = h("ul", { class: "samples" });
-    card("samples", "Samples to look at", "Hardest: the smallest margins, where the model is surest and wrong. Most ambiguous: two classes are nearly tied. Wrong labels often show up here.", controls, list);
+    card("samples", "Samples to look at", "Hardest: the smallest margins, where the model is surest and wrong. Most ambiguous: two classes are nearly tied. Wrong labels often show up here. Signed numbers are the parts of a linear model’s margin: + speaks for the true class, − for its rival.", controls, list);
     redraw.push(function draw() {
       const m = models[state.model];
       fill(controls, group("Show", ...[["hardest", "Hardest"], ["ambiguous", "Most ambiguous"]].map(([k, t]) => chip(t, state.samples === k, (e) => { const label = e.currentTarget.textContent; state.samples = k; draw(); [...controls.querySelectorAll("button")].find((b) => b.textContent === label).focus(); }))));
       list.classList.toggle("wide", !dataset.image_shape);
       fill(list, m[state.samples].map((s) => h("li", {}, s.pixels ? picture(s) : null, h("div", {}, "row ", String(s.row), " · ", h("span", { class: "m " + (s.margin > 0 ? "good" : "bad") }, number(s.margin))),
         h("div", {}, "true ", h("strong", {}, name(s.true))), h("div", {}, "predicted ", h("strong", { class: s.true === s.predicted ? "good" : "bad" }, name(s.predicted))),
+        s.deciding && s.deciding.length ? h("dl", { class: "deciding" }, s.deciding.slice(0, 5).flatMap(([k, v]) => [h("dt", {}, name(k)), h("dd", { class: v > 0 ? "good" : "bad" }, (v > 0 ? "+" : "−") + number(Math.abs(Number(v.toPrecision(2)))))])) : null,
         s.values.length ? h("dl", {}, s.values.flatMap(([k, v]) => [h("dt", {}, name(k)), h("dd", {}, number(v))])) : null)));
     });
   }
@@ -299,8 +394,8 @@
       const settings = Object.entries(m.params);
       fill(box, h("h2", {}, "What is proved"), h("p", { class: "lead" }, "For ", name(m.name), ", fitted on the training samples."),
         rows.length ? h("div", {}, h("h3", {}, c.objective_ == null ? "Fit (this estimator publishes no certificate)" : "Certificate of the fit"), reached, h("div", { class: "pairs" }, rows.map(([k, v]) => h("div", {}, h("span", {}, k), h("span", {}, v))))) : h("p", { class: "note" }, "This estimator publishes no certificate."),
-        m.bounds.length ? h("details", { open: "" }, h("summary", {}, "Bounds on the error of new samples"), h("p", { class: "note" }, "With probability 95 %. A total above 1 says nothing about the error itself; it still compares models on the same data."),
-          table(["Bound", "Constants", "Empirical", "Complexity", "Confidence", "Total"], m.bounds.map((b) => h("tr", {}, h("td", {}, b.bound), h("td", {}, b.version), ...["empirical", "complexity", "confidence", "total"].map((k) => h("td", {}, number(b[k]))))))) : h("p", { class: "note" }, m.statistics.train ? "No bound: those of the papers are for machines with one vector for each class and its kernel." : "No bound: it needs the training samples, which this page was not given."),
+        m.bounds.length ? h("details", {}, h("summary", {}, "Bounds on the error of new samples", m.bounds.every((b) => b.total == null || b.total > 1) ? " (vacuous here)" : ""), h("p", { class: "note" }, "With probability 95 %. A total above 1 is vacuous: it says nothing about the error itself; it still compares models on the same data."),
+          table(["Bound", "Constants", "Empirical", "Complexity", "Confidence", "Total"], m.bounds.map((b) => h("tr", {}, h("td", {}, b.bound), h("td", {}, b.version), ...["empirical", "complexity", "confidence", "total"].map((k) => h("td", {}, number(b[k]), k === "total" && b.total > 1 ? " (vacuous)" : "")))))) : h("p", { class: "note" }, m.statistics.train || !m.statistics.test ? "No bound: those of the papers are for machines with one vector for each class and its kernel." : "No bound: it needs the training samples, which this page was not given."),
         settings.length ? h("details", {}, h("summary", {}, "Parameters"), h("div", { class: "pairs" }, settings.map(([k, v]) => h("div", {}, h("span", {}, name(k)), h("span", {}, name(v)))))) : null);
     });
   }
@@ -314,6 +409,9 @@
     if (data.created) document.getElementById("foot").append("Made ", data.created, ". This file holds everything it shows; it loads nothing from elsewhere.");
   }
 
+  function hints() { // a word below what is wider than the screen
+    for (const node of document.querySelectorAll(".scroll")) node.classList.toggle("more", node.scrollWidth > node.clientWidth + 4);
+  }
   const redraw = [];
   function choose(i) {
     state.model = i;
@@ -324,7 +422,9 @@
   }
   if (!models.length) { main.append(h("p", { class: "card" }, "There are no models in this report.")); return; }
   if (!models[0].margins) state.shown = new Set([Math.max(0, models.findIndex((m) => m.margins))]);
-  verdict(); modelTable(); marginChart(); matrices(); samples(); theory(); reproduce();
+  verdict(); modelTable(); classTable(); marginChart(); matrices(); featuresCard(); calibrationCard(); samples(); theory(); reproduce();
+  redraw.push(hints);
   redraw.forEach((draw) => draw());
+  addEventListener("resize", hints);
   document.documentElement.dataset.ready = "true";
 })();

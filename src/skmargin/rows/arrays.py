@@ -26,11 +26,11 @@ def suitable_storage(X: Rows, tuning: StorageTuning = DEFAULT.storage) -> Rows:
     return sparse.csr_array(_ext.to_csr(np.ascontiguousarray(X), stored), shape=X.shape)
 
 
-def core_arrays(X: Rows, dtype: type) -> tuple[Any, ...]:
-    """The rows as the core takes them: one dense array, or the CSR arrays and the number of features."""
+def core_rows(X: Rows, dtype: type) -> _ext.Rows:
+    """The rows as the core takes them."""
     if sparse.issparse(X):
-        return X.indptr, X.indices, _as(X.data, dtype), X.shape[1]
-    return (np.ascontiguousarray(_as(X, dtype)),)
+        return _ext.Rows(X.indptr, X.indices, _as(X.data, dtype), X.shape[1])
+    return _ext.Rows(np.ascontiguousarray(_as(X, dtype)))
 
 
 def _as(numbers: np.ndarray, dtype: type) -> np.ndarray:

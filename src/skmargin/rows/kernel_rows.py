@@ -462,7 +462,7 @@ class _Scorer:
         degree: float,
         coef0: float,
         dtype: Any,
-        tuning: KernelRowsTuning,
+        tuning: KernelRowsTuning = DEFAULT.kernel_rows,
     ) -> None:
         self.dtype, self.tuning = np.dtype(dtype), tuning
         self.coef = np.ascontiguousarray(dual_coef, dtype=self.dtype)

@@ -12,8 +12,8 @@ from skmargin._runtime.progress import listening
 
 def balance(alpha, y, cap, loss="max", K=1, F=None):
     F = np.zeros(alpha.T.shape) if F is None else F
-    named = loss, K, 0.0, 0.0, np.zeros(0, np.int32)
-    _ext.kernel_balance(F, alpha, y, cap, np.zeros(alpha.shape[1]), named)
+    k = alpha.shape[1]
+    _ext.kernel_circulation(F, alpha, _ext.Problem(y, cap, k, loss, top_k=K), np.zeros(k))
 
 
 def coefficients(alpha, y):
@@ -124,7 +124,7 @@ def test_a_table_becomes_a_feasible_circulation(order, together, k):
     for n in (1, 5, 30, 200):
         alpha, y, cap = random_duals(rng, n, k, "max" if together else "sum")
         table = np.array(alpha, order=order)
-        _ext.table_balance(table, y, cap, together)
+        _ext.table_circulation(table, y, cap, together)
         np.testing.assert_allclose(coefficients(table, y).sum(axis=0), 0, atol=1e-11 * max(alpha.sum(), 1e-300))
         assert (table >= 0).all() and not table[np.arange(n), y].any()
         assert ((table.sum(axis=1) if together else table.max(axis=1)) <= (1 + 1e-12) * cap).all()
@@ -139,7 +139,7 @@ def test_a_table_moves_by_the_least_squares_of_the_shares(together, n=200, k=4):
     left = 1 - alpha.sum(axis=1, keepdims=True)
     room = alpha * np.minimum(1, left / (1 - left)) if together else np.minimum(alpha, 1 - alpha)
     table = alpha.copy()
-    _ext.table_balance(table, y, np.ones(n), together)
+    _ext.table_circulation(table, y, np.ones(n), together)
     share = cp.Variable((n, k))
     move = cp.multiply(np.sqrt(room), share)  # so that the cost is the plain sum of squares
     out = cp.sum(cp.multiply(np.sqrt(room), move), axis=1)
@@ -151,9 +151,14 @@ def test_a_table_moves_by_the_least_squares_of_the_shares(together, n=200, k=4):
 
 
 def test_a_table_that_does_not_fit_is_refused():
-    for y, cap in ((np.zeros(2), np.ones(3)), (np.zeros(3), np.ones(2)), (np.full(3, 2), np.ones(3))):
-        with pytest.raises(ValueError, match="table core"):
-            _ext.table_balance(np.zeros((3, 2)), y.astype(np.int32), cap, True)
+    wrong = (
+        (np.zeros(2), np.ones(3), "label"),
+        (np.zeros(3), np.ones(2), "cap"),
+        (np.full(3, 2), np.ones(3), "class code"),
+    )
+    for y, cap, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            _ext.table_circulation(np.zeros((3, 2)), y.astype(np.int32), cap, True)
 
 
 @pytest.mark.perf
@@ -165,6 +170,6 @@ def test_a_long_chain_of_classes_is_not_silent(k=1500):
     alpha[np.arange(k + 1, 2 * k), np.arange(k - 1)] = np.linspace(0.2, 0.8, k - 1)
     asked = [perf_counter()]
     with listening(lambda _: asked.append(perf_counter())):
-        _ext.table_balance(alpha, y, np.ones(2 * k), False)
+        _ext.table_circulation(alpha, y, np.ones(2 * k), False)
     assert np.diff([*asked, perf_counter()]).max() < 1
     np.testing.assert_allclose(coefficients(alpha, y).sum(axis=0), 0, atol=1e-9)

@@ -16,11 +16,11 @@ from skmargin._core import _ext
 
 n, k = 20, 4
 X, y = np.random.default_rng(0).normal(size=(n, 2)), (np.arange(n) % k).astype(np.int32)
-nothing = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+duals = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
 b = np.array([0.0, np.nan, 0.0, 0.0])
-task = X, y, np.full(n, 0.01), k, "sum", k - 1, X.mean(axis=0), True, b, *nothing
-out = _ext.dense_blocks(*task, 1e-3, 3, np.inf, np.inf, False, False, False, 0, 1)
-assert not out["converged"]
+problem, options = _ext.Problem(y, np.full(n, 0.01), k, "sum"), _ext.Options(tol=1e-3, max_iter=3)
+out = _ext.block_ascent(_ext.Rows(X), problem, options, b=b, duals=duals, mean=X.mean(axis=0), fit_intercept=True)
+assert not out.converged
 """
 
 
@@ -52,7 +52,7 @@ def problem(seed):
 
 def start(n, k):
     """Intercepts and duals of the zero vector."""
-    return np.zeros(k), np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+    return {"b": np.zeros(k), "duals": (np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0))}
 
 
 def check_certificates(solve, value):
@@ -60,10 +60,11 @@ def check_certificates(solve, value):
     bounds, values = [], []
     for face in (True, False):
         for passes, tol in ((3, 1e-9), (17, 1e-9), (400, 1e-2), (400, 1e-4)):
-            out = solve(tol, passes, face)
-            values.append(value(out["W"], out["b"]))
-            assert values[-1] == pytest.approx(out["primal"], rel=1e-9)
-            bounds.append(out["primal"] - out["gap"])
+            out = solve(_ext.Options(tol=tol, max_iter=passes, face_steps=face))
+            assert out.converged == (out.gap <= tol * out.objective)
+            values.append(value(out.W, out.b))
+            assert values[-1] == pytest.approx(out.objective, rel=1e-9)
+            bounds.append(out.objective - out.gap)
     assert max(bounds) <= min(values) * (1 + 1e-9)
 
 
@@ -72,14 +73,9 @@ def check_certificates(solve, value):
 def test_every_certificate_holds(loss, fit_intercept):
     for seed in (0, 2, 8, 18, 26, 27, 31, 34, 40, 43, 47, 67):
         X, y, cap, k = problem(seed)
-        task = X, y, cap, k, loss, {"max": 1, "sum": k - 1, "top": 2}[loss], X.mean(axis=0), fit_intercept
-
-        def solve(tol, passes, face, task=task):
-            limits = tol, passes, np.inf, np.inf, False, face, False, 0, 1
-            out = _ext.dense_blocks(*task, *start(len(task[1]), task[3]), *limits)
-            assert out["converged"] == (out["gap"] <= tol * out["primal"])
-            return out
-
+        task = _ext.Rows(X), _ext.Problem(y, cap, k, loss, top_k=2)
+        given = {"mean": X.mean(axis=0), "fit_intercept": fit_intercept} | start(len(y), k)
+        solve = partial(_ext.block_ascent, *task, **given)
         check_certificates(solve, partial(objective, X=X, y=y, cap=cap, loss=loss))
 
 
@@ -88,9 +84,7 @@ def test_every_certificate_holds(loss, fit_intercept):
 def test_every_certificate_of_a_block_norm_holds(p, fit_intercept):
     for seed in (4, 6, 8, 13, 15, 19):
         X, y, cap, k = problem(seed)
-        task = X, y, cap, k, p / (p - 1), X.mean(axis=0), fit_intercept, *start(len(y), k)
-
-        def solve(tol, passes, face, task=task):
-            return _ext.lp_dense(*task, tol, passes, False, face, 0)
-
+        task = _ext.Rows(X), _ext.Problem(y, cap, k, "max")
+        given = {"q": p / (p - 1), "mean": X.mean(axis=0), "fit_intercept": fit_intercept} | start(len(y), k)
+        solve = partial(_ext.block_norm_ascent, *task, **given)
         check_certificates(solve, partial(objective, X=X, y=y, cap=cap, loss="max", p=p))

@@ -15,12 +15,16 @@ from skmargin._core import _ext
 LOSSES = [("max", 1), ("sum", 1), ("top", 2)]
 
 
-def newton(X: np.ndarray, y: np.ndarray, cap: Any, loss: str = "max", K: int = 1, **options: Any) -> dict[str, Any]:
-    settings = {"fit_intercept": False, "tol": 1e-8, "max_newton": 500, "state": None, "b": None, "seed": 0} | options
+def newton(
+    X: np.ndarray, y: np.ndarray, cap: Any, loss: str = "max", K: int = 1, tol: float = 1e-8, max_iter: int = 500,
+    fit_intercept: bool = False, duals: Any = None, b: Any = None, seed: int = 0,
+) -> Any:  # fmt: skip
     X = np.ascontiguousarray(X, dtype=np.float64)
     cap = np.ascontiguousarray(np.broadcast_to(np.asarray(cap, dtype=np.float64), y.shape))
+    problem = _ext.Problem(y.astype(np.int32), cap, int(y.max()) + 1, loss, top_k=K)
+    options = _ext.Options(tol=tol, max_iter=max_iter, seed=seed)
     with threadpool_limits(1):
-        return _ext.newton(X, y.astype(np.int32), cap, n_classes=int(y.max()) + 1, loss=loss, K=K, **settings)
+        return _ext.newton(X, problem, options, b=b, duals=duals, fit_intercept=fit_intercept)
 
 
 def hinges(X: np.ndarray, y: np.ndarray, W: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -70,12 +74,12 @@ def random_problem(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_optimum_and_certificate(seed: int, loss: str, K: int, intercept: bool) -> None:
     X, y, cap = random_problem(seed)
     fit = newton(X, y, cap, loss, K, fit_intercept=intercept)
-    assert fit["converged"]
-    assert fit["objective"] == pytest.approx(primal(X, y, cap, loss, K, fit["W"], fit["b"]), rel=1e-9)
-    assert fit["objective"] == pytest.approx(optimum(X, y, cap, loss, K, intercept), rel=1e-6)
-    assert -1e-12 <= fit["gap"] / fit["objective"] <= 1e-8
-    assert fit["b"].any() == intercept
-    assert abs(fit["b"].sum()) <= 1e-9 * (1 + np.abs(fit["b"]).max())
+    assert fit.converged
+    assert fit.objective == pytest.approx(primal(X, y, cap, loss, K, fit.W, fit.b), rel=1e-9)
+    assert fit.objective == pytest.approx(optimum(X, y, cap, loss, K, intercept), rel=1e-6)
+    assert -1e-12 <= fit.gap / fit.objective <= 1e-8
+    assert fit.b.any() == intercept
+    assert abs(fit.b.sum()) <= 1e-9 * (1 + np.abs(fit.b).max())
 
 
 @pytest.mark.parametrize(("loss", "K"), LOSSES)
@@ -84,9 +88,10 @@ def test_duals_are_feasible_and_prove_the_gap(loss: str, K: int) -> None:
     X = minmax_scale(X)
     cap = np.linspace(0.5, 20, len(y))
     fit = newton(X, y, cap, loss, K, tol=1e-4)
-    rows = np.repeat(np.arange(len(y)), np.diff(fit["indptr"]))
+    indptr, rivals, alpha = fit.duals
+    rows = np.repeat(np.arange(len(y)), np.diff(indptr))
     a = np.zeros((len(y), 3))
-    a[rows, fit["classes"]] = fit["alpha"]
+    a[rows, rivals] = alpha
     assert np.all(a >= 0) and not a[np.arange(len(y)), y].any()
     assert np.all(a <= (cap if loss != "top" else cap / K)[:, None] * (1 + 1e-12))
     if loss != "sum":
@@ -94,7 +99,7 @@ def test_duals_are_feasible_and_prove_the_gap(loss: str, K: int) -> None:
     c = -a
     c[np.arange(len(y)), y] = a.sum(axis=1)
     dual = a.sum() - 0.5 * np.sum((c.T @ X) ** 2)
-    assert fit["objective"] - dual == pytest.approx(fit["gap"], rel=1e-6)
+    assert fit.objective - dual == pytest.approx(fit.gap, rel=1e-6)
 
 
 @pytest.mark.parametrize("C", [0.01, 1, 100])
@@ -104,8 +109,8 @@ def test_liblinear(C: float) -> None:
     rival = LinearSVC(multi_class="crammer_singer", C=C, fit_intercept=False, tol=1e-8, max_iter=10**6).fit(X, y)
     theirs = primal(X, y, C, "max", 1, rival.coef_, np.zeros(3))
     fit = newton(X, y, C)
-    assert fit["objective"] <= theirs * (1 + 1e-8)
-    assert fit["objective"] == pytest.approx(theirs, rel=1e-3)
+    assert fit.objective <= theirs * (1 + 1e-8)
+    assert fit.objective == pytest.approx(theirs, rel=1e-3)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -119,8 +124,8 @@ def test_two_classes_match_the_binary_machine(intercept: bool) -> None:
     )
     problem.solve(solver=cp.CLARABEL)
     fit = newton(X, y, 3, fit_intercept=intercept)
-    assert fit["objective"] == pytest.approx(problem.value, rel=1e-6)
-    np.testing.assert_allclose(fit["W"][0], -fit["W"][1], atol=1e-9)
+    assert fit.objective == pytest.approx(problem.value, rel=1e-6)
+    np.testing.assert_allclose(fit.W[0], -fit.W[1], atol=1e-9)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -130,14 +135,14 @@ def test_weight_two_is_a_repeated_row(loss: str, K: int, intercept: bool) -> Non
     twice = np.arange(len(y)) % 3 == 0
     weighted = newton(X, y, 2.0 * (1 + twice), loss, K, fit_intercept=intercept)
     repeated = newton(np.r_[X, X[twice]], np.r_[y, y[twice]], 2.0, loss, K, fit_intercept=intercept)
-    assert weighted["objective"] == pytest.approx(repeated["objective"], rel=1e-7)
-    np.testing.assert_allclose(weighted["W"], repeated["W"], atol=2e-3 * np.abs(repeated["W"]).max())
+    assert weighted.objective == pytest.approx(repeated.objective, rel=1e-7)
+    np.testing.assert_allclose(weighted.W, repeated.W, atol=2e-3 * np.abs(repeated.W).max())
 
 
 def test_shift_of_the_features_changes_nothing_with_an_intercept() -> None:
     X, y = load_iris(return_X_y=True)
     near, far = (newton(X + shift, y, 10, fit_intercept=True) for shift in (0, 100))
-    assert near["objective"] == pytest.approx(far["objective"], rel=1e-7)
+    assert near.objective == pytest.approx(far.objective, rel=1e-7)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -145,18 +150,17 @@ def test_warm_start(intercept: bool) -> None:
     X, y = load_digits(return_X_y=True)
     X, y = minmax_scale(X)[:600, ::2], y[:600]
     rough = newton(X, y, 5, tol=1e-3, fit_intercept=intercept)
-    state = (rough["indptr"], rough["classes"], rough["alpha"])
-    warm = newton(X, y, 5, tol=1e-6, state=state, b=rough["b"], fit_intercept=intercept)
+    warm = newton(X, y, 5, tol=1e-6, duals=rough.duals, b=rough.b, fit_intercept=intercept)
     cold = newton(X, y, 5, tol=1e-6, fit_intercept=intercept)
-    assert warm["converged"] and warm["objective"] == pytest.approx(cold["objective"], rel=1e-6)
-    assert warm["n_newton"] < cold["n_newton"]
+    assert warm.converged and warm.objective == pytest.approx(cold.objective, rel=1e-6)
+    assert warm.n_iter < cold.n_iter
 
 
 def test_bad_start_is_survived() -> None:
     X, y = load_wine(return_X_y=True)
     X = minmax_scale(X)
-    state = (np.arange(len(y) + 1), ((y + 1) % 3).astype(np.int32), np.linspace(0, 1000, len(y)))
-    assert newton(X, y, 1000, state=state)["objective"] == pytest.approx(newton(X, y, 1000)["objective"], rel=1e-7)
+    duals = (np.arange(len(y) + 1), ((y + 1) % 3).astype(np.int32), np.linspace(0, 1000, len(y)))
+    assert newton(X, y, 1000, duals=duals).objective == pytest.approx(newton(X, y, 1000).objective, rel=1e-7)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -164,57 +168,51 @@ def test_bad_start_is_survived() -> None:
 def test_step_limit_returns_an_honest_gap(loss: str, K: int, intercept: bool) -> None:
     for seed in range(12):
         X, y, cap = random_problem(seed)
-        best = newton(X, y, cap, loss, K, fit_intercept=intercept)["objective"]
+        best = newton(X, y, cap, loss, K, fit_intercept=intercept).objective
         nothing = cap.sum() * (y.max() if loss == "sum" else 1)  # at W = 0
         for steps in (1, 2, 4, 8, 16):
-            short = newton(X, y, cap, loss, K, fit_intercept=intercept, max_newton=steps)
-            value = primal(X, y, cap, loss, K, short["W"], short["b"])
-            assert short["objective"] == pytest.approx(value, rel=1e-9)
-            assert short["converged"] == (short["gap"] <= 1e-8 * short["objective"])
-            assert short["objective"] - short["gap"] <= best * (1 + 1e-9)
-            assert best * (1 - 1e-8) <= short["objective"] <= nothing * (1 + 1e-8)
+            short = newton(X, y, cap, loss, K, fit_intercept=intercept, max_iter=steps)
+            value = primal(X, y, cap, loss, K, short.W, short.b)
+            assert short.objective == pytest.approx(value, rel=1e-9)
+            assert short.converged == (short.gap <= 1e-8 * short.objective)
+            assert short.objective - short.gap <= best * (1 + 1e-9)
+            assert best * (1 - 1e-8) <= short.objective <= nothing * (1 + 1e-8)
 
 
 def test_same_seed_same_bits() -> None:
     X, y = load_iris(return_X_y=True)
     X.flags.writeable = False
-    np.testing.assert_array_equal(newton(X, y, 10)["W"], newton(X, y, 10)["W"])
+    np.testing.assert_array_equal(newton(X, y, 10).W, newton(X, y, 10).W)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"loss": "other"}, "loss must be"),
-        ({"y": np.array([0, 1], dtype=np.int32)}, "do not fit"),
+        ({"loss": "top", "top_k": 0}, "top_k must be"),
+        ({"y": np.array([0, 1], dtype=np.int32)}, "one cap is needed for each label"),
+        ({"y": np.array([0, 1], dtype=np.int32), "cap": np.ones(2)}, "one label is needed for each row"),
         ({"y": np.array([0, 1, 7], dtype=np.int32)}, "outside"),
         ({"cap": np.array([1.0, 0.0, 1.0])}, "positive"),
-        ({"b": np.zeros(3)}, "do not fit"),
-        ({"state": (np.array([0, 1]), np.array([1], dtype=np.int32), np.ones(1))}, "starts"),
-        ({"state": (np.array([0, 1, 1, 1]), np.array([5], dtype=np.int32), np.ones(1))}, "rival"),
+        ({"b": np.zeros(3)}, "one intercept is needed"),
+        ({"duals": (np.array([0, 1]), np.array([1], dtype=np.int32), np.ones(1))}, "starts"),
+        ({"duals": (np.array([0, 1, 1, 1]), np.array([5], dtype=np.int32), np.ones(1))}, "rival"),
+        ({"loss": "odm", "mu": 0.5}, "one rival is needed"),
+        ({"loss": "odm", "mu": 0.5, "fixed_rivals": np.array([1, 1, 0], dtype=np.int32)}, "another class"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(change: dict[str, Any], message: str) -> None:
-    given = {
-        "X": np.eye(3),
-        "y": np.array([0, 1, 1], dtype=np.int32),
-        "cap": np.ones(3),
-        "n_classes": 2,
-        "loss": "max",
-        "K": 1,
-        "fit_intercept": False,
-        "tol": 1e-3,
-        "max_newton": 10,
-        "state": None,
-        "b": None,
-        "seed": 0,
-    }
+    problem = {"y": np.array([0, 1, 1], dtype=np.int32), "cap": np.ones(3), "n_classes": 2, "loss": "max"}
+    point = {"b": None, "duals": None, "fit_intercept": False}
+    problem |= {name: value for name, value in change.items() if name not in point}
+    point |= {name: value for name, value in change.items() if name in point}
     with pytest.raises(ValueError, match=message):
-        _ext.newton(**(given | change))
+        _ext.newton(np.eye(3), _ext.Problem(**problem), _ext.Options(tol=1e-3, max_iter=10), **point)
 
 
 def test_a_matrix_that_is_factored_in_strips():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 700)), np.arange(60) % 4
     out = newton(X, y, 1e-3)
-    assert out["converged"] and out["n_newton"] < 8  # with a wrong factor it takes more
-    assert primal(X, y, 1e-3, "max", 1, out["W"], out["b"]) == pytest.approx(out["objective"], rel=1e-12)
+    assert out.converged and out.n_iter < 8  # with a wrong factor it takes more
+    assert primal(X, y, 1e-3, "max", 1, out.W, out.b) == pytest.approx(out.objective, rel=1e-12)

@@ -134,5 +134,5 @@ def test_what_does_not_fit_is_refused():
         with pytest.raises(ValueError, match="for each class"):
             _ext.linear_labels(X, *machine, wrong, np.empty(5, dtype=np.int64))
     for wrong in (np.empty(4), np.empty(5, dtype=np.int32)):
-        with pytest.raises(ValueError, match="no room"):
+        with pytest.raises(ValueError, match="one place of eight bytes"):
             _ext.linear_labels(X, *machine, names, wrong)

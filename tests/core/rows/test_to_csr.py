@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skmargin._core import _ext
-from skmargin.solvers.dual.linear import suitable_storage
+from skmargin.rows.arrays import suitable_storage
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -63,7 +63,7 @@ def test_ten_thousand_blocks_satisfy_kkt():
             alpha[0] = rng.normal()
         if trial % 7 == 0:  # a row of (nearly) no length
             A = 1e-7 * kappa
-        a = _ext.band_block(1 / (2 * kappa), mu, theta, A, d, alpha)
+        a = _ext.odm_block(1 / (2 * kappa), mu, theta, A, d, alpha)
         scale = 1 + A * np.abs(a).max() * m + np.abs(d).max()
         assert violation(a, d, alpha, A, kappa, mu, theta) <= 1e-8 * scale
         both += a[0] < 0
@@ -82,7 +82,7 @@ def test_blocks_against_cvxpy(mu, theta):
         cost = A / 2 * (cp.square(cp.sum(a) - alpha.sum()) + cp.sum_squares(a - alpha)) + d @ a
         cost += -(1 - theta) * S + kappa / 2 * cp.square(S) + (1 + theta) * beta + kappa / (2 * mu) * cp.square(beta)
         cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
-        ours = _ext.band_block(1 / (2 * kappa), mu, theta, A, d, alpha)
+        ours = _ext.odm_block(1 / (2 * kappa), mu, theta, A, d, alpha)
         np.testing.assert_allclose(ours, a.value, atol=1e-4)
 
 
@@ -289,15 +289,17 @@ def test_published_inner_optimum_is_that_of_cvxpy(mu, theta, k, C):
     cost = 0.5 * cp.sum_squares(W) + machine.cap @ cp.square(cp.max(cp.pos(hinge), axis=1))
     cost += mu * (machine.cap @ cp.square(cp.pos(own - frozen - 1 - theta)))
     best = cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10)
-    arguments = y, machine.cap, k, mu, theta, frozen, np.zeros((30, k)), np.zeros(30), 1e-8, 100_000, 0
-    S = sparse.csr_array(X)
-    for out in (_ext.dense_paper(X, *arguments), _ext.csr_paper(S.indptr, S.indices, S.data, 4, *arguments)):
-        assert out["primal"] == pytest.approx(best, rel=1e-6)
-        assert 0 <= out["gap"] <= 1e-8 * out["primal"]
+    S, options = sparse.csr_array(X), _ext.Options(tol=1e-8, max_iter=100_000)
+    zero = {"zeta": np.zeros((30, k)), "beta": np.zeros(30)}
+    for rows in (_ext.Rows(X), _ext.Rows(S.indptr, S.indices, S.data, 4)):
+        out = _ext.published_odm(rows, machine.core(mu), options, frozen_scores=frozen, **zero)
+        assert out["objective"] == pytest.approx(best, rel=1e-6)
+        assert 0 <= out["gap"] <= 1e-8 * out["objective"]
     K, F, zeta, beta, rng = X @ X.T, np.zeros((k, 30)), np.zeros((30, k)), np.zeros(30), np.random.default_rng(0)
     for _ in range(100_000):
-        order, task = rng.permutation(30), (y, machine.cap, mu, theta, frozen, zeta, beta)
-        primal, gap = _ext.kernel_paper(K, order, np.arange(30), np.diag(K).copy(), F, *task)
+        given = {"frozen_scores": frozen, "zeta": zeta, "beta": beta}
+        task = rng.permutation(30), np.arange(30), np.diag(K).copy(), F, machine.core(mu)
+        primal, gap = _ext.kernel_published_odm(K, *task, **given)
         if gap <= 1e-8 * primal:
             break
     assert primal == pytest.approx(best, rel=1e-6)

@@ -115,10 +115,13 @@ def test_the_certificate_of_the_ascent_is_that_of_its_point(kappa, rows):
     cap, lin = rng.uniform(0.1, 3, N), rng.uniform(0, 0.2, N)
     g = lin + rng.random(N) * cap - kappa * rng.random(N)
     G = K if rows == "kernel" else X @ X.T
-    call = {"kernel": _ext.gram_box, "dense": _ext.dense_box, "csr": _ext.csr_box}[rows]
     A = sparse.csr_array(X)
-    arrays = {"kernel": (K,), "dense": (X,), "csr": (A.indptr, A.indices, A.data, 4)}[rows]
-    found = call(*arrays, y, cap, lin, np.full(N, kappa), g, 1e-3, 0, 0)
+    given = {
+        "kernel": lambda: K,
+        "dense": lambda: _ext.Rows(X),
+        "csr": lambda: _ext.Rows(A.indptr, A.indices, A.data, 4),
+    }
+    found = _ext.box_ascent(given[rows](), y, cap, lin, np.full(N, kappa), g, _ext.Options(tol=1e-3, max_iter=0))
     d = y * (G @ (y * g))
 
     def loss(t):
@@ -128,10 +131,10 @@ def test_the_certificate_of_the_ascent_is_that_of_its_point(kappa, rows):
     lowest = np.min([loss(t) + g * t for t in where], axis=0)
     primal, gap = 0.5 * g @ d + loss(d).sum(), (loss(d) + g * d - lowest).sum()
     size = primal + lin @ d + abs(lin @ d)
-    assert_allclose(found[0], g)
-    assert_allclose(found[1], d * y if rows == "kernel" else X.T @ (y * g), atol=1e-10)
-    assert_allclose(found[2:5], (primal, gap, gap / size), rtol=1e-9)
-    assert found[5] == 0
+    assert_allclose(found.g, g)
+    assert_allclose(found.state, d * y if rows == "kernel" else X.T @ (y * g), atol=1e-10)
+    assert_allclose((found.objective, found.gap, found.relative_gap), (primal, gap, gap / size), rtol=1e-9)
+    assert found.n_iter == 0
 
 
 def objective_of(f, norm, problem):

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/interrupt.hpp"
-#include "linear/dual_lists.hpp"
 
 namespace skm {
 
@@ -17,15 +16,13 @@ namespace nb = nanobind;
 
 template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T> using WritableVector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using WritableMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// An array that is taken as it is, or not at all: its number type chooses the overload.  Where another argument has to
-// be converted (a number of NumPy to one of C++), all may be, and the first overload would get the rows rounded to its
-// own type, or a copy that ends with the call.  Indices of sparse rows may be converted: the wider type is bound first.
-template <class Array>
-struct Exact : Array {
-    Exact() = default;
-    explicit Exact(Array array) : Array(std::move(array)) {}
-};
+// Every error of an argument: the core's caller is skmargin itself, so these say what does not fit, not what to do.
+inline void require(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
 
 // A new NumPy array over the memory of a vector.
 template <class T>
@@ -60,43 +57,6 @@ inline void poll_python(double progress) {
     nb::module_::import_("skmargin._runtime.progress").attr("report")(progress);
 }
 
-// The fixed rivals of the ODM loss (losses/odm.hpp), one for each sample; none with mu = 0.
-inline void check_fixed_rivals(double mu, const Vector<int32_t>& rival, const Vector<int32_t>& y, int32_t k) {
-    if (!(mu > 0)) return;
-    if (rival.size() != y.size()) throw nb::value_error("one rival is needed for each sample");
-    for (size_t i = 0; i < rival.size(); ++i)
-        if (rival.data()[i] < 0 || rival.data()[i] >= k || rival.data()[i] == y.data()[i])
-            throw nb::value_error("a rival must be another class of 0..k-1");
-}
-
-// DualLists as the driver keeps them: CSR arrays (row starts, rivals, numbers).
-inline void read_duals(DualLists& duals, const Vector<int64_t>& start, const Vector<int32_t>& cls,
-                       const Vector<double>& alpha) {
-    for (int64_t i = 0; i < duals.size(); ++i) {
-        const int64_t s = start.data()[i];
-        const int32_t m = static_cast<int32_t>(start.data()[i + 1] - s);
-        duals.assign(i, cls.data() + s, alpha.data() + s, m, m);
-    }
-}
-
-inline nb::tuple write_duals(const DualLists& duals) {
-    const int64_t n = duals.size();
-    std::vector<int64_t> start(n + 1, 0);
-    std::vector<int32_t> cls;
-    std::vector<double> alpha;
-    for (int64_t i = 0; i < n; ++i) {
-        for (int32_t j = 0; j < duals[i].size; ++j)
-            if (duals[i].alpha[j] != 0) {
-                cls.push_back(duals[i].cls[j]);
-                alpha.push_back(duals[i].alpha[j]);
-            }
-        start[i + 1] = static_cast<int64_t>(cls.size());
-    }
-    const size_t size = cls.size();
-    return nb::make_tuple(to_numpy(std::move(start), {static_cast<size_t>(n + 1)}), to_numpy(std::move(cls), {size}),
-                          to_numpy(std::move(alpha), {size}));
-}
-
 // The row starts of CSR arrays.
 template <class I>
 void check_starts(const Vector<I>& indptr, size_t indices, size_t values) {
@@ -116,16 +76,3 @@ void check_csr(const Vector<I>& indptr, const Vector<I>& indices, size_t values,
 }
 
 }  // namespace skm
-
-template <class Array>
-struct nanobind::detail::type_caster<skm::Exact<Array>> {
-    NB_TYPE_CASTER(skm::Exact<Array>, make_caster<Array>::Name)
-
-    template <class Flags>
-    bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
-        make_caster<Array> array;
-        if (!array.from_python(source, flags & ~static_cast<Flags>(cast_flags::convert), cleanup)) return false;
-        value = skm::Exact<Array>(std::move(array.value));
-        return true;
-    }
-};

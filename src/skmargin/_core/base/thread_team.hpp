@@ -22,8 +22,6 @@ namespace skm {
 
 class ThreadTeam {
   public:
-    static constexpr double min_part_flops = 5e5;  // flops: many times what it takes to wake a thread
-
     ThreadTeam(InterruptPoll& poll, int threads) : poll(poll), n_threads_(std::max(1, threads)) {}
     ThreadTeam(const ThreadTeam&) = delete;
     ThreadTeam& operator=(const ThreadTeam&) = delete;

@@ -1,173 +1,158 @@
-// Python face of the block ascent with the norm of Lei et al.: dense and sparse rows, and kernel matrices.
-#include "base/arrays.hpp"
+// Python face of the block ascent with the norm of Lei et al. (solvers/block_norm/ascent.py): rows, and kernel
+// matrices.
+#include "bindings/contract.hpp"
 #include "block_norm/face_newton.hpp"
+#include "linear/block_ascent.hpp"
 
-#include <nanobind/stl/optional.h>
-
-#include <optional>
 #include <type_traits>
 
 namespace nb = nanobind;
+using namespace nb::literals;
 using namespace skm;
 
 namespace {
 
-struct BlockNormProblem {
-    Vector<int32_t> y;
-    Vector<double> cap;
-    int32_t k;
-    double q;
-    std::optional<Vector<double>> mean;  // of the features
-    bool intercept;                      // a free one, with features centred; else only the direction is set apart
-    Vector<double> b;
-    Vector<int64_t> start;
-    Vector<int32_t> cls;
-    Vector<double> alpha;
-    double tol;
-    int64_t passes;
-    bool stop_on_stall, face;
-    uint64_t seed;
-
-    void check(size_t n, size_t d) const {
-        if (y.size() != n || cap.size() != n || b.size() != static_cast<size_t>(k) || start.size() != n + 1 ||
-            cls.size() != alpha.size() || (mean && mean->size() != d) || start.data()[0] != 0 ||
-            start.data()[n] != static_cast<int64_t>(cls.size()) || !(q > 1))
-            throw nb::value_error("the arrays given to the core do not fit each other");
-        for (size_t i = 0; i < n; ++i)
-            if (y.data()[i] < 0 || y.data()[i] >= k || start.data()[i + 1] < start.data()[i])
-                throw nb::value_error("a class code lies outside 0..k-1, or the starts of the dual rows fall");
-        for (size_t j = 0; j < cls.size(); ++j)
-            if (cls.data()[j] < 0 || cls.data()[j] >= k) throw nb::value_error("a rival lies outside 0..k-1");
-    }
+// A kernel matrix in memory, or rows of it that are asked for where they are needed: rows(i) is an array of n numbers,
+// which `rows` itself keeps until the next call.
+struct KernelMatrix {
+    std::variant<Matrix<float>, Matrix<double>, std::pair<nb::callable, Vector<float>>,
+                 std::pair<nb::callable, Vector<double>>>
+        data;
+    size_t n;
 };
 
-template <class Rows>
+template <class T>
+GramRows<T> view_of(const Matrix<T>& K, int32_t k) {
+    const size_t n = K.shape(0);
+    std::vector<T> diagonal(n);
+    for (size_t i = 0; i < n; ++i) diagonal[i] = K.data()[i * n + i];
+    return {[&](int64_t i) { return K.data() + i * static_cast<int64_t>(n); }, std::move(diagonal), k};
+}
+
+template <class T>
+GramRows<T> view_of(const std::pair<nb::callable, Vector<T>>& rows, int32_t k) {
+    const Vector<T>& diagonal = rows.second;
+    const auto row = [&](int64_t i) {
+        nb::gil_scoped_acquire lock;
+        const auto numbers = nb::cast<Vector<T>>(rows.first(i), false);  // a converted copy would end here
+        require(numbers.size() == rows.second.size(), "a row of the kernel matrix has the wrong length");
+        return numbers.data();
+    };
+    return {row, std::vector<T>(diagonal.data(), diagonal.data() + diagonal.size()), k};
+}
+
+template <class View>
 struct is_gram : std::false_type {};
 template <class T>
 struct is_gram<GramRows<T>> : std::true_type {};
 
-template <class Rows>
-nb::dict solve(const Rows& rows, const BlockNormProblem& problem) {
-    constexpr bool gram = is_gram<Rows>::value;
-    const int32_t k = rows.k;
-    const size_t width = gram ? 1 : static_cast<size_t>(rows.d);
-    std::vector<double> W(k * width), b(problem.b.data(), problem.b.data() + k), multipliers;
-    DualLists duals(rows.n);
+// The norm of the dual is ||V||_{2,q}.  `mean` of the features: with a free intercept they are centred there, else only
+// its direction is set apart.
+struct Start {
+    double q;
+    const std::optional<Vector<double>>& mean;
+    bool fit_intercept;
+    std::vector<double> b;  // multipliers of the intercept
+    DualLists duals;
+};
+
+template <class View>
+Outcome ascend(const View& rows, const Problem& problem, const Options& options, Start& start,
+               const BlockAscentTuning& tuning, const ProximalWeightTuning& weight, std::vector<double>& W,
+               std::vector<double>& b) {
+    using Loss = HingeLoss<Hinge::max>;
+    InterruptPoll poll(poll_python);
+    ThreadTeam team(poll, 1);
+    RowGeometry<View> geo(rows, weight);
+    geo.q = start.q;
+    const Loss loss(problem.cap.data());
+    double total_cap = 0;
+    for (int64_t i = 0; i < rows.n; ++i) total_cap += loss.dual_scale(i);
+    if (start.mean && start.fit_intercept) geo.centre(start.mean->data(), total_cap);
+    else if (start.mean && start.q < 2) geo.deflate(start.mean->data());
+    BlockAscent<View, Loss, BlockNormVectors<View>> ascent(geo, loss, problem.y.data(), start.duals, start.b.data(),
+                                                           team, options.seed, tuning);
+    ascent.enable_skipping();
+    std::optional<BlockNormFaceSteps<View, Loss>> face;
+    if (options.face_steps) face.emplace(ascent.state, start.q);
+    const Outcome out = ascent.run(options, face ? &*face : nullptr);
+    b = start.b;
+    W.resize(static_cast<size_t>(rows.k) * (is_gram<View>::value ? 1 : rows.d));
+    if constexpr (is_gram<View>::value) ascent.state.model.publish_weights(W.data(), b.data());
+    else ascent.state.model.publish(W.data(), b.data());
+    for (double& w : W) w *= ascent.stretch();
+    for (double& v : b) v *= ascent.stretch();
+    return out;
+}
+
+// `visit(f)` calls f(view of the rows), of n rows with d features.
+template <class Visit>
+Result solve(Visit visit, size_t n, size_t d, const Problem& problem, const Options& options, double q,
+             const Vector<double>& b, const DualArrays& duals, const std::optional<Vector<double>>& mean,
+             bool fit_intercept, const BlockAscentTuning& tuning, const ProximalWeightTuning& weight) {
+    const int32_t k = problem.n_classes;
+    check_labels(problem.y, n, k);
+    check_duals(duals, n, k);
+    require(problem.loss == LossKind::max, "block norms are solved for the loss 'max' only");
+    require(b.size() == static_cast<size_t>(k), "one multiplier is needed for each class");
+    require(!mean || mean->size() == d, "the mean does not fit the rows");
+    require(q > 1, "q must be larger than 1");
+    std::vector<double> W, intercepts;
+    Start start{q, mean, fit_intercept, {b.data(), b.data() + k}, DualLists(static_cast<int64_t>(n))};
     Outcome out;
     {
         nb::gil_scoped_release unlocked;
-        InterruptPoll poll(poll_python);
-        ThreadTeam team(poll, 1);
-        RowGeometry<Rows> geo(rows);
-        geo.q = problem.q;
-        using Loss = HingeLoss<Hinge::max>;
-        const Loss loss(problem.cap.data(), 1);
-        double total_cap = 0;
-        for (int64_t i = 0; i < rows.n; ++i) total_cap += loss.dual_scale(i);
-        if (problem.mean && problem.intercept) geo.centre(problem.mean->data(), total_cap);
-        else if (problem.mean && problem.q < 2) geo.deflate(problem.mean->data());
-        read_duals(duals, problem.start, problem.cls, problem.alpha);
-        BlockAscent<Rows, Loss, BlockNormVectors<Rows>> ascent(geo, loss, problem.y.data(), duals, b.data(), team,
-                                                               problem.seed);
-        ascent.enable_skipping();
-        const Limits limits{problem.tol, problem.passes, infinity, problem.stop_on_stall};
-        if (problem.face) {
-            BlockNormFaceSteps<Rows, Loss> face(ascent, problem.q);
-            out = ascent.run(limits, face);
-        } else {
-            out = ascent.run(limits, [] {});
-        }
-        multipliers = b;
-        if constexpr (gram) ascent.model.publish_weights(W.data(), b.data());
-        else ascent.model.publish(W.data(), b.data());
-        for (double& w : W) w *= ascent.stretch();
-        for (double& v : b) v *= ascent.stretch();
+        read_duals(duals, start.duals);
+        out = visit(
+            [&](const auto& view) { return ascend(view, problem, options, start, tuning, weight, W, intercepts); });
     }
-    nb::dict result;
-    result["W"] = to_numpy(std::move(W), {static_cast<size_t>(k), width});
-    result["b"] = to_numpy(std::move(b), {static_cast<size_t>(k)});
-    result["multipliers"] = to_numpy(std::move(multipliers), {static_cast<size_t>(k)});
-    result["duals"] = write_duals(duals);
-    result["primal"] = out.primal;
-    result["gap"] = out.gap;
-    result["passes"] = out.passes;
-    return result;
+    return make_result(std::move(W), std::move(intercepts), std::move(start.b), write_duals(start.duals), out);
 }
 
-template <class T>
-nb::dict dense_block_norm(Exact<Matrix<T>> X, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
-                          std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
-                          Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall,
-                          bool face, uint64_t seed) {
-    const BlockNormProblem problem{y,   cap,   k,   q,      mean,          intercept, b,   start,
-                                   cls, alpha, tol, passes, stop_on_stall, face,      seed};
-    problem.check(X.shape(0), X.shape(1));
-    const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
-    return solve(DenseRows<T>(X.data(), n, d, d, k), problem);
+Result rows_ascent(const Rows& rows, const Problem& problem, const Options& options, double q, Vector<double> b,
+                   const DualArrays& duals, std::optional<Vector<double>> mean, bool fit_intercept,
+                   const BlockAscentTuning& tuning, const ProximalWeightTuning& weight) {
+    return solve([&](auto f) { return with_rows(rows, problem.n_classes, f); }, rows.n, rows.d, problem, options, q, b,
+                 duals, mean, fit_intercept, tuning, weight);
 }
 
-template <class T>
-nb::dict gram_block_norm(Exact<Matrix<T>> K, Vector<int32_t> y, Vector<double> cap, int32_t k, double q,
-                         std::optional<Vector<double>> mean, bool intercept, Vector<double> b, Vector<int64_t> start,
-                         Vector<int32_t> cls, Vector<double> alpha, double tol, int64_t passes, bool stop_on_stall,
-                         bool face, uint64_t seed) {
-    const BlockNormProblem problem{y,   cap,   k,   q,      mean,          intercept, b,   start,
-                                   cls, alpha, tol, passes, stop_on_stall, face,      seed};
-    problem.check(K.shape(0), K.shape(1));
-    if (K.shape(0) != K.shape(1)) throw nb::value_error("the kernel matrix must be square");
-    const size_t n = K.shape(0);
-    std::vector<T> diagonal(n);
-    for (size_t i = 0; i < n; ++i) diagonal[i] = K.data()[i * n + i];
-    const auto row = [&](int64_t i) { return K.data() + i * static_cast<int64_t>(n); };
-    return solve(GramRows<T>(row, std::move(diagonal), k), problem);
-}
-
-// As gram_block_norm, but a row of the matrix is asked for where it is needed: rows(i) is an array of n numbers, which
-// `rows` itself keeps until the next call.
-template <class T>
-nb::dict kernel_rows_block_norm(nb::callable rows, Exact<Vector<T>> diagonal, Vector<int32_t> y, Vector<double> cap,
-                                int32_t k, double q, std::optional<Vector<double>> mean, bool intercept,
-                                Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha,
-                                double tol, int64_t passes, bool stop_on_stall, bool face, uint64_t seed) {
-    const BlockNormProblem problem{y,   cap,   k,   q,      mean,          intercept, b,   start,
-                                   cls, alpha, tol, passes, stop_on_stall, face,      seed};
-    const size_t n = diagonal.size();
-    problem.check(n, n);
-    const auto row = [&](int64_t i) {
-        nb::gil_scoped_acquire lock;
-        const auto numbers = nb::cast<Vector<T>>(rows(i), false);  // a converted copy would end here
-        if (numbers.size() != n) throw nb::value_error("a row of the kernel matrix has the wrong length");
-        return numbers.data();
+Result kernel_ascent(const KernelMatrix& matrix, const Problem& problem, const Options& options, double q,
+                     Vector<double> b, const DualArrays& duals, std::optional<Vector<double>> mean, bool fit_intercept,
+                     const BlockAscentTuning& tuning, const ProximalWeightTuning& weight) {
+    const auto visit = [&](auto f) {
+        return std::visit([&](const auto& data) { return f(view_of(data, problem.n_classes)); }, matrix.data);
     };
-    return solve(GramRows<T>(row, std::vector<T>(diagonal.data(), diagonal.data() + n), k), problem);
+    return solve(visit, matrix.n, matrix.n, problem, options, q, b, duals, mean, fit_intercept, tuning, weight);
 }
 
-template <class T, class I>
-nb::dict csr_block_norm(Vector<I> indptr, Vector<I> indices, Exact<Vector<T>> values, int64_t d, Vector<int32_t> y,
-                        Vector<double> cap, int32_t k, double q, std::optional<Vector<double>> mean, bool intercept,
-                        Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol,
-                        int64_t passes, bool stop_on_stall, bool face, uint64_t seed) {
-    const BlockNormProblem problem{y,   cap,   k,   q,      mean,          intercept, b,   start,
-                                   cls, alpha, tol, passes, stop_on_stall, face,      seed};
-    check_csr(indptr, indices, values.size(), d);
-    const size_t n = indptr.size() - 1;
-    problem.check(n, static_cast<size_t>(d));
-    return solve(SparseRows<T, I>(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, k),
-                 problem);
+template <class T>
+void bind_matrix(nb::class_<KernelMatrix>& matrix) {
+    matrix.def(
+        "__init__",
+        [](KernelMatrix* self, Matrix<T> K) {
+            require(K.shape(0) == K.shape(1), "the kernel matrix must be square");
+            new (self) KernelMatrix{K, K.shape(0)};
+        },
+        "K"_a.noconvert());
+    matrix.def(
+        "__init__",
+        [](KernelMatrix* self, nb::callable rows, Vector<T> diagonal) {
+            new (self) KernelMatrix{std::make_pair(std::move(rows), diagonal), diagonal.size()};
+        },
+        "rows"_a, "diagonal"_a.noconvert());
 }
 
 }  // namespace
 
 void bind_block_norm(nb::module_& m) {
-    // The driver is solvers/block_norm/ascent.py.
-    m.def("lp_dense", &dense_block_norm<float>);
-    m.def("lp_dense", &dense_block_norm<double>);
-    m.def("lp_gram", &gram_block_norm<float>);
-    m.def("lp_gram", &gram_block_norm<double>);
-    m.def("lp_rows", &kernel_rows_block_norm<float>);
-    m.def("lp_rows", &kernel_rows_block_norm<double>);
-    m.def("lp_csr", &csr_block_norm<float, int64_t>);
-    m.def("lp_csr", &csr_block_norm<double, int64_t>);
-    m.def("lp_csr", &csr_block_norm<float, int32_t>);
-    m.def("lp_csr", &csr_block_norm<double, int32_t>);
+    auto matrix = nb::class_<KernelMatrix>(m, "KernelMatrix", "A kernel matrix, or a callable that gives its rows.");
+    bind_matrix<float>(matrix);
+    bind_matrix<double>(matrix);
+    const auto bind = [&](auto function) {
+        m.def("block_norm_ascent", function, "rows"_a, "problem"_a, "options"_a, nb::kw_only(), "q"_a, "b"_a, "duals"_a,
+              "mean"_a.none(), "fit_intercept"_a, "tuning"_a = BlockAscentTuning(),
+              "weight"_a = ProximalWeightTuning());
+    };
+    bind(&rows_ascent);
+    bind(&kernel_ascent);
 }

@@ -95,7 +95,7 @@ void add(const Task& task, size_t n, size_t d, const Vector<int32_t>& y, const V
 }
 
 template <class Given>
-void add_dense(const Task& task, Exact<Matrix<Given>> X, Vector<int32_t> y, Vector<double> cap, int64_t first,
+void add_dense(const Task& task, Matrix<Given> X, Vector<int32_t> y, Vector<double> cap, int64_t first,
                std::optional<Matrix<double>> base, Sums values, Table gradient, std::optional<Cube> laplacian) {
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
     add(task, X.shape(0), X.shape(1), y, cap, first, base, values, gradient, laplacian,
@@ -103,7 +103,7 @@ void add_dense(const Task& task, Exact<Matrix<Given>> X, Vector<int32_t> y, Vect
 }
 
 template <class Given, class I>
-void add_csr(const Task& task, Vector<I> indptr, Vector<I> indices, Exact<Vector<Given>> data, Vector<int32_t> y,
+void add_csr(const Task& task, Vector<I> indptr, Vector<I> indices, Vector<Given> data, Vector<int32_t> y,
              Vector<double> cap, int64_t first, std::optional<Matrix<double>> base, Sums values, Table gradient,
              std::optional<Cube> laplacian) {
     check_csr(indptr, indices, data.size(), task.d());
@@ -138,13 +138,13 @@ nb::tuple duals_of(const Task& task, const Rows& rows, const Vector<int32_t>& y,
 }
 
 template <class Given>
-nb::tuple duals_dense(const Task& task, Exact<Matrix<Given>> X, Vector<int32_t> y, Vector<double> cap) {
+nb::tuple duals_dense(const Task& task, Matrix<Given> X, Vector<int32_t> y, Vector<double> cap) {
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
     return duals_of(task, DenseBlock<double, Given>(X.data(), n, d, task.centring()), y, cap);
 }
 
 template <class Given, class I>
-nb::tuple duals_csr(const Task& task, Vector<I> indptr, Vector<I> indices, Exact<Vector<Given>> data, Vector<int32_t> y,
+nb::tuple duals_csr(const Task& task, Vector<I> indptr, Vector<I> indices, Vector<Given> data, Vector<int32_t> y,
                     Vector<double> cap) {
     check_csr(indptr, indices, data.size(), task.d());
     const int64_t n = static_cast<int64_t>(indptr.size()) - 1;
@@ -155,16 +155,16 @@ nb::tuple duals_csr(const Task& task, Vector<I> indptr, Vector<I> indices, Exact
 
 template <class Given, class I>
 void bind_csr(nb::class_<Task>& task) {
-    task.def("add", add_csr<Given, I>, "indptr"_a, "indices"_a, "data"_a, "y"_a, "cap"_a, "first"_a, "base"_a.none(),
-             "values"_a.noconvert(), "gradient"_a.noconvert(), "laplacian"_a.noconvert().none());
-    task.def("duals", duals_csr<Given, I>, "indptr"_a, "indices"_a, "data"_a, "y"_a, "cap"_a);
+    task.def("add", add_csr<Given, I>, "indptr"_a, "indices"_a, "data"_a.noconvert(), "y"_a, "cap"_a, "first"_a,
+             "base"_a.none(), "values"_a.noconvert(), "gradient"_a.noconvert(), "laplacian"_a.noconvert().none());
+    task.def("duals", duals_csr<Given, I>, "indptr"_a, "indices"_a, "data"_a.noconvert(), "y"_a, "cap"_a);
 }
 
 template <class Given>
 void bind_type(nb::class_<Task>& task) {
-    task.def("add", add_dense<Given>, "X"_a, "y"_a, "cap"_a, "first"_a, "base"_a.none(), "values"_a.noconvert(),
-             "gradient"_a.noconvert(), "laplacian"_a.noconvert().none());
-    task.def("duals", duals_dense<Given>, "X"_a, "y"_a, "cap"_a);
+    task.def("add", add_dense<Given>, "X"_a.noconvert(), "y"_a, "cap"_a, "first"_a, "base"_a.none(),
+             "values"_a.noconvert(), "gradient"_a.noconvert(), "laplacian"_a.noconvert().none());
+    task.def("duals", duals_dense<Given>, "X"_a.noconvert(), "y"_a, "cap"_a);
     bind_csr<Given, int64_t>(task);  // the wider type first: indices may be converted
     bind_csr<Given, int32_t>(task);
 }

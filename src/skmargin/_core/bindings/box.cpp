@@ -1,83 +1,88 @@
-// Python face of the two-class dual coordinate ascent (two_class/box_ascent.hpp); the driver is
-// solvers/two_class/ldm.py.
-#include "base/arrays.hpp"
+// Python face of the two-class dual coordinate ascent (two_class/box_ascent.hpp; solvers/two_class/ldm.py).
+#include "bindings/contract.hpp"
 #include "two_class/box_ascent.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 using namespace skm;
 
 namespace {
 
-struct Problem {
-    Vector<double> y, cap, lin, kappa, start;
-    double tol;
-    int64_t passes;
-    uint64_t seed;
+// Margins, caps, linear and quadratic terms of n samples (two_class/box_ascent.hpp), and the duals to start from.
+struct BoxArrays {
+    Vector<double> y, cap, lin, kappa, g;
 };
 
-void check_lengths(const Problem& t, size_t n) {
-    for (const auto* v : {&t.y, &t.cap, &t.lin, &t.kappa, &t.start})
-        if (v->size() != n) throw nb::value_error("the arrays given to the core do not fit each other");
-}
+struct BoxResult {
+    nb::object g, state;  // duals; class vector, or scores of the samples
+    double objective, gap, relative_gap;
+    int64_t n_iter;
+};
 
 template <class View>
-nb::tuple solve(View& view, const Problem& problem) {
-    std::vector<double> g(problem.start.data(), problem.start.data() + view.n), state;
+BoxOutcome ascend(View& view, const BoxArrays& arrays, const Options& options, const BoxTuning& tuning,
+                  std::vector<double>& g, std::vector<double>& state) {
+    InterruptPoll poll(poll_python);
+    const BoxProblem problem{arrays.y.data(), arrays.cap.data(), arrays.lin.data(), arrays.kappa.data()};
+    BoxAscent<View> ascent(view, problem, g, poll, options.seed, tuning);
+    const BoxOutcome out = ascent.run(options.tol, options.max_iter);
+    state.assign(view.state(), view.state() + view.state_size());
+    return out;
+}
+
+// `visit(f)` calls f(view).
+template <class Visit>
+BoxResult solve(Visit visit, size_t n, const BoxArrays& arrays, const Options& options, const BoxTuning& tuning) {
+    for (const auto* v : {&arrays.y, &arrays.cap, &arrays.lin, &arrays.kappa, &arrays.g})
+        require(v->size() == n, "one number is needed for each row");
+    std::vector<double> g(arrays.g.data(), arrays.g.data() + n), state;
     BoxOutcome out;
     {
         nb::gil_scoped_release unlocked;
-        InterruptPoll poll(poll_python);
-        const BoxProblem box{problem.y.data(), problem.cap.data(), problem.lin.data(), problem.kappa.data()};
-        BoxAscent<View, InterruptPoll> ascent(view, box, g, poll, problem.seed);
-        out = ascent.run(problem.tol, problem.passes);
-        state.assign(view.state(), view.state() + view.state_size());
+        visit([&](auto& view) { out = ascend(view, arrays, options, tuning, g, state); });
     }
-    const size_t n = g.size(), size = state.size();
-    return nb::make_tuple(to_numpy(std::move(g), {n}), to_numpy(std::move(state), {size}), out.primal, out.gap,
-                          out.relative, out.passes);
+    const size_t size = state.size();
+    return {
+        to_numpy(std::move(g), {n}), to_numpy(std::move(state), {size}), out.primal, out.gap, out.relative, out.passes};
 }
 
-nb::tuple gram(Matrix<double> top_k, Vector<double> y, Vector<double> cap, Vector<double> lin, Vector<double> kappa,
-               Vector<double> start, double tol, int64_t passes, uint64_t seed) {
-    const Problem problem{y, cap, lin, kappa, start, tol, passes, seed};
-    check_lengths(problem, top_k.shape(0));
-    if (top_k.shape(0) != top_k.shape(1)) throw nb::value_error("the kernel matrix must be square");
-    GramView view(top_k.data(), static_cast<int64_t>(top_k.shape(0)));
-    return solve(view, problem);
+BoxResult kernel(Matrix<double> K, Vector<double> y, Vector<double> cap, Vector<double> lin, Vector<double> kappa,
+                 Vector<double> g, const Options& options, const BoxTuning& tuning) {
+    require(K.shape(0) == K.shape(1), "the kernel matrix must be square");
+    const auto visit = [&](auto f) {
+        GramView view(K.data(), static_cast<int64_t>(K.shape(0)));
+        f(view);
+    };
+    return solve(visit, K.shape(0), {y, cap, lin, kappa, g}, options, tuning);
 }
 
-template <class T>
-nb::tuple dense(Exact<Matrix<T>> X, Vector<double> y, Vector<double> cap, Vector<double> lin, Vector<double> kappa,
-                Vector<double> start, double tol, int64_t passes, uint64_t seed) {
-    const Problem problem{y, cap, lin, kappa, start, tol, passes, seed};
-    check_lengths(problem, X.shape(0));
-    const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
-    const DenseRows<T> rows(X.data(), n, d, d, 1);
-    RowView<DenseRows<T>> view(rows);
-    return solve(view, problem);
-}
-
-template <class T, class I>
-nb::tuple csr(Vector<I> indptr, Vector<I> indices, Exact<Vector<T>> values, int64_t d, Vector<double> y,
-              Vector<double> cap, Vector<double> lin, Vector<double> kappa, Vector<double> start, double tol,
-              int64_t passes, uint64_t seed) {
-    const Problem problem{y, cap, lin, kappa, start, tol, passes, seed};
-    check_csr(indptr, indices, values.size(), d);
-    const size_t n = indptr.size() - 1;
-    check_lengths(problem, n);
-    const SparseRows<T, I> rows(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, 1);
-    RowView<SparseRows<T, I>> view(rows);
-    return solve(view, problem);
+BoxResult rows(const Rows& rows, Vector<double> y, Vector<double> cap, Vector<double> lin, Vector<double> kappa,
+               Vector<double> g, const Options& options, const BoxTuning& tuning) {
+    const auto visit = [&](auto f) {
+        with_rows(rows, 1, [&](const auto& given) {
+            WeightView view(given);
+            f(view);
+        });
+    };
+    return solve(visit, rows.n, {y, cap, lin, kappa, g}, options, tuning);
 }
 
 }  // namespace
 
 void bind_box(nb::module_& m) {
-    m.def("gram_box", &gram);
-    m.def("dense_box", &dense<float>);
-    m.def("dense_box", &dense<double>);
-    m.def("csr_box", &csr<float, int64_t>);
-    m.def("csr_box", &csr<double, int64_t>);
-    m.def("csr_box", &csr<float, int32_t>);
-    m.def("csr_box", &csr<double, int32_t>);
+    nb::class_<BoxResult>(m, "BoxResult", "Duals of two classes, their class vector or scores, and the certificate.")
+        .def_prop_ro(
+            "g", [](const BoxResult& r) { return r.g; },
+            nb::sig("def g(self, /) -> numpy.typing.NDArray[numpy.float64]"))
+        .def_prop_ro(
+            "state", [](const BoxResult& r) { return r.state; },
+            nb::sig("def state(self, /) -> numpy.typing.NDArray[numpy.float64]"))
+        .def_ro("objective", &BoxResult::objective)
+        .def_ro("gap", &BoxResult::gap)
+        .def_ro("relative_gap", &BoxResult::relative_gap)
+        .def_ro("n_iter", &BoxResult::n_iter);
+    m.def("box_ascent", &rows, "rows"_a, "y"_a, "cap"_a, "lin"_a, "kappa"_a, "g"_a, "options"_a, nb::kw_only(),
+          "tuning"_a = BoxTuning());
+    m.def("box_ascent", &kernel, "K"_a, "y"_a, "cap"_a, "lin"_a, "kappa"_a, "g"_a, "options"_a, nb::kw_only(),
+          "tuning"_a = BoxTuning());
 }

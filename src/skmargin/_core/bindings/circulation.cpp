@@ -4,10 +4,9 @@
 
 #include <cstdint>
 #include <numeric>
-#include <stdexcept>
 #include <vector>
 
-#include "base/arrays.hpp"
+#include "bindings/contract.hpp"
 #include "intercept/table_circulation.hpp"
 
 namespace nb = nanobind;
@@ -16,14 +15,12 @@ using namespace nb::literals;
 namespace {
 
 // Rows or columns may be contiguous: a row is copied to where the core works, and back.
-void make_circulation(nb::ndarray<double, nb::ndim<2>, nb::device::cpu> alpha, skm::Vector<int32_t> y,
-                      skm::Vector<double> cap, bool together) {
+void table_circulation(nb::ndarray<double, nb::ndim<2>, nb::device::cpu> alpha, skm::Vector<int32_t> y,
+                       skm::Vector<double> cap, bool shared_cap) {
     const int64_t n = static_cast<int64_t>(alpha.shape(0));
     const int32_t k = static_cast<int32_t>(alpha.shape(1));
-    if (y.shape(0) != alpha.shape(0) || cap.shape(0) != alpha.shape(0))
-        throw std::invalid_argument("table core: y or cap does not fit alpha");
-    for (int64_t i = 0; i < n; ++i)
-        if (y(i) < 0 || y(i) >= k) throw std::invalid_argument("table core: a label is not one of 0..k-1");
+    skm::check_labels(y, alpha.shape(0), k);
+    skm::require(cap.size() == alpha.shape(0), "one cap is needed for each row of alpha");
     nb::gil_scoped_release unlocked;
     skm::InterruptPoll poll(skm::poll_python);
     std::vector<int32_t> all(k);
@@ -37,11 +34,11 @@ void make_circulation(nb::ndarray<double, nb::ndim<2>, nb::device::cpu> alpha, s
         for (int32_t l = 0; l < k; ++l) first[l * right] = row[l];
         poll.count_work(8.0 * k);
     };
-    skm::make_table_circulation(k, n, {cap.data(), together}, with, poll);
+    skm::make_table_circulation(k, n, {cap.data(), shared_cap}, with, poll);
 }
 
 }  // namespace
 
 void bind_circulation(nb::module_& m) {
-    m.def("table_balance", make_circulation, "alpha"_a.noconvert(), "y"_a, "cap"_a, "together"_a);
+    m.def("table_circulation", table_circulation, "alpha"_a.noconvert(), "y"_a, "cap"_a, "shared_cap"_a);
 }

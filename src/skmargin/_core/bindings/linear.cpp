@@ -1,68 +1,72 @@
-// Python face of the linear block ascent.
-#include "linear/problem.hpp"
+// Python face of the linear block ascent (solvers/dual/linear.py, solvers/odm/inner_linear.py), and of passes over
+// rows.
+#include "bindings/contract.hpp"
+#include "linear/face_cg.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 using namespace skm;
 
 namespace {
 
-template <class Rows>
-nb::dict choose_loss(const Rows& rows, const Problem& problem) {
-    if (problem.loss == "max") return solve(rows, HingeLoss<Hinge::max>(problem.cap.data(), 1), problem);
-    if (problem.loss == "sum") return solve(rows, HingeLoss<Hinge::sum>(problem.cap.data(), problem.k - 1), problem);
-    if (problem.loss == "top") return solve(rows, HingeLoss<Hinge::top>(problem.cap.data(), problem.top_k), problem);
-    throw nb::value_error("loss must be 'max', 'sum' or 'top'");
+// `mean` of the features: with a free intercept they are centred there, else only its direction is set apart.
+struct Start {
+    const std::optional<Vector<double>>& mean;
+    bool fit_intercept;
+    std::vector<double> b;  // multipliers of the intercept
+    DualLists duals;
+};
+
+template <class View, class Loss>
+Outcome ascend(const View& rows, const Loss& loss, const Problem& problem, const Options& options, Start& start,
+               const BlockAscentTuning& tuning, const ProximalWeightTuning& weight, std::vector<double>& W,
+               std::vector<double>& b) {
+    InterruptPoll poll(poll_python);
+    ThreadTeam team(poll, options.threads);
+    RowGeometry<View> geo(rows, weight);
+    double total_cap = 0;
+    for (int64_t i = 0; i < rows.n; ++i) total_cap += loss.dual_scale(i);
+    if (start.mean && start.fit_intercept) geo.centre(start.mean->data(), total_cap, options.near_optimum);
+    else if (start.mean) geo.deflate(start.mean->data());
+    BlockAscent<View, Loss> ascent(geo, loss, problem.y.data(), start.duals, start.b.data(), team, options.seed,
+                                   tuning);
+    Outcome out;
+    if constexpr (Loss::has_faces) {
+        FaceSteps<View, Loss> face(ascent.state);
+        if (options.face_steps) ascent.enable_screening();
+        else ascent.enable_skipping();
+        out = ascent.run(options, options.face_steps ? &face : nullptr);
+    } else {
+        out = ascent.run(options);
+    }
+    b = start.b;
+    ascent.state.model.publish(W.data(), b.data());
+    for (double& w : W) w *= ascent.stretch();
+    for (double& v : b) v *= ascent.stretch();
+    return out;
 }
 
-Problem make_problem(Vector<int32_t> y, Vector<double> cap, int32_t k, std::string loss, int32_t top_k,
-                     Vector<double> mean, bool intercept, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
-                     Vector<double> alpha, double tol, int64_t passes, double work, double work_when_near,
-                     bool stop_on_stall, bool face, bool near_optimum, uint64_t seed, int32_t threads) {
-    return Problem{y,
-                   cap,
-                   k,
-                   std::move(loss),
-                   top_k,
-                   mean,
-                   b,
-                   start,
-                   cls,
-                   alpha,
-                   Limits{tol, passes, work, stop_on_stall, 0, 0, work_when_near},
-                   face,
-                   seed,
-                   threads,
-                   intercept,
-                   near_optimum};
-}
-
-template <class T>
-nb::dict dense(Exact<Matrix<T>> X, Vector<int32_t> y, Vector<double> cap, int32_t k, std::string loss, int32_t top_k,
-               Vector<double> mean, bool intercept, Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls,
-               Vector<double> alpha, double tol, int64_t passes, double work, double work_when_near, bool stop_on_stall,
-               bool face, bool near_optimum, uint64_t seed, int32_t threads) {
-    const Problem problem =
-        make_problem(y, cap, k, std::move(loss), top_k, mean, intercept, b, start, cls, alpha, tol, passes, work,
-                     work_when_near, stop_on_stall, face, near_optimum, seed, threads);
-    check_lengths(problem, X.shape(0), X.shape(1));
-    const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
-    return choose_loss(DenseRows<T>(X.data(), n, d, d, k), problem);
-}
-
-template <class T, class I>
-nb::dict csr(Vector<I> indptr, Vector<I> indices, Exact<Vector<T>> values, int64_t d, Vector<int32_t> y,
-             Vector<double> cap, int32_t k, std::string loss, int32_t top_k, Vector<double> mean, bool intercept,
-             Vector<double> b, Vector<int64_t> start, Vector<int32_t> cls, Vector<double> alpha, double tol,
-             int64_t passes, double work, double work_when_near, bool stop_on_stall, bool face, bool near_optimum,
-             uint64_t seed, int32_t threads) {
-    const Problem problem =
-        make_problem(y, cap, k, std::move(loss), top_k, mean, intercept, b, start, cls, alpha, tol, passes, work,
-                     work_when_near, stop_on_stall, face, near_optimum, seed, threads);
-    check_csr(indptr, indices, values.size(), d);
-    const size_t n = indptr.size() - 1;
-    check_lengths(problem, n, static_cast<size_t>(d));
-    return choose_loss(SparseRows<T, I>(indptr.data(), indices.data(), values.data(), static_cast<int64_t>(n), d, k),
-                       problem);
+Result block_ascent(const Rows& rows, const Problem& problem, const Options& options, Vector<double> b,
+                    const DualArrays& duals, std::optional<Vector<double>> mean, bool fit_intercept,
+                    const BlockAscentTuning& tuning, const ProximalWeightTuning& weight) {
+    const int32_t k = problem.n_classes;
+    check_labels(problem.y, rows.n, k);
+    check_duals(duals, rows.n, k);
+    require(b.size() == static_cast<size_t>(k), "one multiplier is needed for each class");
+    require(!mean || mean->size() == rows.d, "the mean does not fit the rows");
+    std::vector<double> W(static_cast<size_t>(k) * rows.d), intercepts;
+    Start start{mean, fit_intercept, {b.data(), b.data() + k}, DualLists(static_cast<int64_t>(rows.n))};
+    Outcome out;
+    {
+        nb::gil_scoped_release unlocked;
+        read_duals(duals, start.duals);
+        out = with_rows(rows, k, [&](const auto& view) {
+            return with_loss(problem, problem.cap.data(), false, [&](const auto& loss) {
+                return ascend(view, loss, problem, options, start, tuning, weight, W, intercepts);
+            });
+        });
+    }
+    return make_result(std::move(W), std::move(intercepts), std::move(start.b), write_duals(start.duals), out);
 }
 
 // The numbers of dense rows that are not zero, `stored` of them, as CSR arrays (values, columns, row starts).
@@ -76,7 +80,7 @@ nb::tuple to_csr(Matrix<T> X, int64_t stored) {
         nb::gil_scoped_release unlocked;
         for (size_t i = 0; i < n; ++i) {
             const T* row = X.data() + i * d;
-            for (size_t j = 0; j < d; ++j) {  // written in any case, kept if it is not zero: no branch to guess
+            for (size_t j = 0; j < d; ++j) {  // written in any case, kept if it is not zero: no branch to mispredict
                 values[at] = row[j];
                 columns[at] = static_cast<int32_t>(j);
                 at += row[j] != 0 && at + 1 < capacity;
@@ -111,15 +115,16 @@ nb::tuple moments(Matrix<T> X) {
 }  // namespace
 
 void bind_linear(nb::module_& m) {
-    // One name, overloaded over number and index types; the driver is solvers/dual/linear.py.
-    m.def("dense_blocks", &dense<float>);
-    m.def("dense_blocks", &dense<double>);
-    m.def("csr_blocks", &csr<float, int64_t>);
-    m.def("csr_blocks", &csr<double, int64_t>);
-    m.def("csr_blocks", &csr<float, int32_t>);
-    m.def("csr_blocks", &csr<double, int32_t>);
-    m.def("moments", &moments<float>, nb::arg("X").noconvert());
-    m.def("moments", &moments<double>, nb::arg("X").noconvert());
-    m.def("to_csr", &to_csr<float>, nb::arg("X").noconvert(), nb::arg("stored"));
-    m.def("to_csr", &to_csr<double>, nb::arg("X").noconvert(), nb::arg("stored"));
+    m.def("block_ascent", &block_ascent, "rows"_a, "problem"_a, "options"_a, nb::kw_only(), "b"_a, "duals"_a,
+          "mean"_a.none(), "fit_intercept"_a, "tuning"_a = BlockAscentTuning(), "weight"_a = ProximalWeightTuning());
+    const auto array = [](const char* of) { return "numpy.typing.NDArray[numpy." + std::string(of) + "]"; };
+    const auto bind_dense = [&]<class T>(T, const char* type) {
+        const std::string csr = "tuple[" + array(type) + ", " + array("int32") + ", " + array("int32") + "]";
+        const std::string mean = "def moments(X: " + array(type) + ") -> tuple[" + array("float64") + ", float]";
+        m.def("moments", &moments<T>, "X"_a.noconvert(), nb::sig(mean.c_str()));
+        m.def("to_csr", &to_csr<T>, "X"_a.noconvert(), "stored"_a,
+              nb::sig(("def to_csr(X: " + array(type) + ", stored: int) -> " + csr).c_str()));
+    };
+    bind_dense(0.0f, "float32");
+    bind_dense(0.0, "float64");
 }

@@ -14,17 +14,20 @@
 
 namespace nb = nanobind;
 
-void bind_odm(nb::module_& m);
+void bind_contract(nb::module_& m);
+void bind_tuning(nb::module_& m);
+void bind_block_norm(nb::module_& m);
 void bind_blocks(nb::module_& m);
 void bind_box(nb::module_& m);
+void bind_circulation(nb::module_& m);
 void bind_kernel(nb::module_& m);
+void bind_kernel_rows(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_newton(nb::module_& m);
-void bind_block_norm(nb::module_& m);
+void bind_odm(nb::module_& m);
 void bind_ridge(nb::module_& m);
 void bind_scores(nb::module_& m);
 void bind_svrg(nb::module_& m);
-void bind_circulation(nb::module_& m);
 
 namespace skm {
 
@@ -63,15 +66,18 @@ Level cpu_level() {
 NB_MODULE(_ext, m) {
     m.doc() = "The compiled core of skmargin.";
     m.def("simd_level", [] { return skm::simd<double>().name; }, "The instruction set that the vector loops use here.");
-    bind_odm(m);
+    bind_contract(m);  // first: the defaults of arguments are of its types
+    bind_tuning(m);
+    bind_block_norm(m);
     bind_blocks(m);
     bind_box(m);
+    bind_circulation(m);
     bind_kernel(m);
+    bind_kernel_rows(m);
     bind_linear(m);
     bind_newton(m);
-    bind_block_norm(m);
+    bind_odm(m);
     bind_ridge(m);
     bind_scores(m);
     bind_svrg(m);
-    bind_circulation(m);
 }

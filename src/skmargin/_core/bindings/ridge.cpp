@@ -12,8 +12,6 @@ using namespace skm;
 
 namespace {
 
-template <class T> using Writable = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
 RidgeProblem problem_of(const Matrix<double>& x, const Matrix<double>& rest, const Vector<double>& strengths,
                         bool intercept, double beta) {
     if (x.shape(0) < 2 || rest.shape(0) != x.shape(0) || rest.shape(1) != x.shape(0))
@@ -34,34 +32,35 @@ nb::tuple as_tuple(RidgePaths&& found, const RidgeProblem& problem) {
                           to_numpy(std::move(found.residual), {S, m}), to_numpy(std::move(found.solved), {S}));
 }
 
-nb::tuple ridge_symmetric(Writable<double> M, Matrix<double> x, Matrix<double> rest, Vector<double> strengths,
-                          const std::string& form, double shrink, bool intercept, double beta) {
+nb::tuple ridge_symmetric(WritableMatrix<double> M, Matrix<double> x, Matrix<double> rest, Vector<double> strengths,
+                          const std::string& form, double shrink, bool intercept, double beta,
+                          const RidgeTuning& tuning) {
     const RidgeProblem problem = problem_of(x, rest, strengths, intercept, beta);
     if (M.shape(0) != M.shape(1) || x.shape(1) != M.shape(0) || strengths.size() == 0)
         throw nb::value_error("the matrix and the vectors do not fit each other");
     const Form kind = form == "squared" ? Form::squared : form == "shifted" ? Form::shifted : Form::normal;
     nb::gil_scoped_release unlocked;
-    RidgePaths found =
-        symmetric_paths(problem, kind, M.data(), static_cast<int>(M.shape(0)), shrink, {x.data(), x.data() + x.size()});
+    RidgePaths found = symmetric_paths(problem, kind, M.data(), static_cast<int>(M.shape(0)), shrink,
+                                       {x.data(), x.data() + x.size()}, tuning);
     nb::gil_scoped_acquire locked;
     return as_tuple(std::move(found), problem);
 }
 
-nb::tuple ridge_bidiagonal(Writable<double> A, Matrix<double> x, Matrix<double> rest, Vector<double> strengths,
-                           bool intercept, double beta) {
+nb::tuple ridge_bidiagonal(WritableMatrix<double> A, Matrix<double> x, Matrix<double> rest, Vector<double> strengths,
+                           bool intercept, double beta, const RidgeTuning& tuning) {
     const RidgeProblem problem = problem_of(x, rest, strengths, intercept, beta);
     if (A.size() == 0 || A.shape(0) > A.shape(1) || x.shape(1) != A.shape(0) || strengths.size() == 0)
         throw nb::value_error("the matrix and the vectors do not fit each other");
     nb::gil_scoped_release unlocked;
     RidgePaths found = bidiagonal_paths(problem, A.data(), static_cast<int>(A.shape(0)), static_cast<int>(A.shape(1)),
-                                        {x.data(), x.data() + x.size()});
+                                        {x.data(), x.data() + x.size()}, tuning);
     nb::gil_scoped_acquire locked;
     return as_tuple(std::move(found), problem);
 }
 
 // out[i, j] = exp(-gamma base[rows[i], columns[j]]); with `triangle` only for j >= i.
 void exponential_block(Matrix<double> base, Vector<int64_t> rows, Vector<int64_t> columns, double gamma,
-                       Writable<double> out, bool triangle) {
+                       WritableMatrix<double> out, bool triangle) {
     const int64_t n = static_cast<int64_t>(rows.size()), m = static_cast<int64_t>(columns.size());
     if (out.shape(0) != rows.size() || out.shape(1) != columns.size())
         throw nb::value_error("the block does not fit its rows and columns");
@@ -96,9 +95,19 @@ void bind_ridge(nb::module_& m) {
     load(blas.ormbr, "scipy.linalg.cython_lapack", "dormbr");
     load(blas.zgtsv, "scipy.linalg.cython_lapack", "zgtsv");
     m.def("ridge_symmetric", &ridge_symmetric, nb::arg("M").noconvert(), nb::arg("x"), nb::arg("rest"),
-          nb::arg("strengths"), nb::arg("form"), nb::arg("shrink"), nb::arg("intercept"), nb::arg("beta"));
+          nb::arg("strengths"), nb::arg("form"), nb::arg("shrink"), nb::arg("intercept"), nb::arg("beta"),
+          nb::kw_only(), nb::arg("tuning") = RidgeTuning(),
+          nb::sig("def ridge_symmetric(M: numpy.typing.NDArray, x: numpy.typing.NDArray, rest: numpy.typing.NDArray, "
+                  "strengths: numpy.typing.NDArray, form: str, shrink: float, intercept: bool, beta: float, *, tuning: "
+                  "RidgeTuning = ...) -> "
+                  "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], "
+                  "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint8]]"));
     m.def("ridge_bidiagonal", &ridge_bidiagonal, nb::arg("A").noconvert(), nb::arg("x"), nb::arg("rest"),
-          nb::arg("strengths"), nb::arg("intercept"), nb::arg("beta"));
+          nb::arg("strengths"), nb::arg("intercept"), nb::arg("beta"), nb::kw_only(), nb::arg("tuning") = RidgeTuning(),
+          nb::sig("def ridge_bidiagonal(A: numpy.typing.NDArray, x: numpy.typing.NDArray, rest: numpy.typing.NDArray, "
+                  "strengths: numpy.typing.NDArray, intercept: bool, beta: float, *, tuning: RidgeTuning = ...) -> "
+                  "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], "
+                  "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint8]]"));
     m.def("exponential_block", &exponential_block, nb::arg("base").noconvert(), nb::arg("rows"), nb::arg("columns"),
           nb::arg("gamma"), nb::arg("out").noconvert(), nb::arg("triangle"));
 }

@@ -42,15 +42,19 @@ SparseScores<T, I> machine(const Vector<I>& indptr, const Vector<I>& indices, co
             static_cast<int64_t>(b.shape(0))};
 }
 
+template <class T> using ScoreMatrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
+
 template <class T, class Scores>
-nb::object scores(Scores of, size_t n, size_t k) {
+ScoreMatrix<T> scores(Scores of, size_t n, size_t k) {
     std::unique_ptr<T[]> out(new T[n * k + static_cast<size_t>(simd<T>().few)]);
     {
         nb::gil_scoped_release unlocked;
         InterruptPoll poll(poll_python);
         of.scores(poll, out.get());
     }
-    return to_numpy(std::move(out), {n, k});
+    T* data = out.get();
+    nb::capsule owner(out.release(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return ScoreMatrix<T>(data, {n, k}, owner);
 }
 
 template <class Scores>
@@ -58,14 +62,14 @@ bool labels(Scores of, size_t n, size_t k, const Names& names, const Found& out)
     if (names.itemsize() != 8 || names.size() != std::max<size_t>(k, 2))
         throw std::invalid_argument("labels: one of eight bytes is needed for each class");
     if (out.itemsize() != 8 || out.size() != n)
-        throw std::invalid_argument("labels: there is no room for one of each row");
+        throw std::invalid_argument("labels: out needs one place of eight bytes for each row");
     nb::gil_scoped_release unlocked;
     InterruptPoll poll(poll_python);
     return of.labels(static_cast<const int64_t*>(names.data()), poll, static_cast<int64_t*>(out.data()));
 }
 
 template <class T>
-nb::object dense_scores(Matrix<T> X, Coef<T> W, Vector<T> b) {
+ScoreMatrix<T> dense_scores(Matrix<T> X, Coef<T> W, Vector<T> b) {
     return scores<T>(machine(X, W, b), X.shape(0), b.size());
 }
 
@@ -75,7 +79,7 @@ bool dense_labels(Matrix<T> X, Coef<T> W, Vector<T> b, Names names, Found out) {
 }
 
 template <class T, class I>
-nb::object csr_scores(Vector<I> indptr, Vector<I> indices, Vector<T> values, Coef<T> W, Vector<T> b) {
+ScoreMatrix<T> csr_scores(Vector<I> indptr, Vector<I> indices, Vector<T> values, Coef<T> W, Vector<T> b) {
     return scores<T>(machine(indptr, indices, values, W, b), indptr.size() - 1, b.size());
 }
 

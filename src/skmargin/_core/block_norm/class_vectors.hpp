@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "base/sums.hpp"
-#include "linear/block_ascent.hpp"
+#include "linear/class_vectors.hpp"
 
 namespace skm {
 

@@ -17,16 +17,16 @@ namespace skm {
 
 template <class Rows, class Loss>
 class BlockNormFaceSteps
-    : public FaceControl<BlockNormFaceSteps<Rows, Loss>, BlockAscent<Rows, Loss, BlockNormVectors<Rows>>> {
+    : public FaceControl<BlockNormFaceSteps<Rows, Loss>, AscentState<Rows, Loss, BlockNormVectors<Rows>>> {
   public:
-    using Ascent = BlockAscent<Rows, Loss, BlockNormVectors<Rows>>;
+    using Ascent = AscentState<Rows, Loss, BlockNormVectors<Rows>>;
     BlockNormFaceSteps(Ascent& ascent, double q)
         : Control(ascent), U_(ascent.geo), q_(q), along_(ascent.k), squares_(ascent.k) {}
 
   private:
     friend class FaceControl<BlockNormFaceSteps, Ascent>;
     using Control = FaceControl<BlockNormFaceSteps, Ascent>;
-    using Control::a_, Control::steps_;
+    using Control::a_, Control::steps_, Control::tuning_;
 
     bool empty() const { return sample_.empty(); }
 
@@ -38,7 +38,7 @@ class BlockNormFaceSteps
         cls_.clear();
         for (auto* v : {&gradient_, &product_, &metric_}) v->clear();
         std::vector<double> x(a_.k + 1);
-        for (const int64_t i : a_.active()) {
+        for (const int64_t i : a_.active) {
             DualLists::Row& r = a_.duals[i];
             if (r.active <= 0 || a_.has_raised_curvature(i)) continue;
             double S = 0;
@@ -141,7 +141,7 @@ class BlockNormFaceSteps
                 x_[e] += length * p_[e];
                 residual_[e] -= length * Hp_[e];
             }
-            if (gain < 0.02 * best) break;
+            if (gain < tuning_.stop_cg_below * best) break;
             const double next = precondition(residual_, z_), beta = next / rz;
             rz = next;
             for (size_t e = 0; e < size; ++e) p_[e] = z_[e] + beta * p_[e];

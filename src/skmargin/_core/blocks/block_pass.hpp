@@ -61,7 +61,7 @@ class BlockPass {
     }
 
     // `first` is the number of the first row among all; `base` (n x k) is added to the scores, if there is one.
-    void add(const BlockRows<T>& rows, const int32_t* y, const double* cap, int64_t first, const double* base,
+    void add(const BlockReader<T>& rows, const int32_t* y, const double* cap, int64_t first, const double* base,
              double* values, double* gradient, double* laplacian, InterruptPoll& poll) {
         const double scale = 1 / s_.share;
         const bool all = s_.share >= 1;
@@ -107,7 +107,7 @@ class BlockPass {
 
     // Calls see(row, its coefficients) for each row: the duals of the point.
     template <class See>
-    void visit(const BlockRows<T>& rows, const int32_t* y, const double* cap, InterruptPoll& poll, See see) {
+    void visit(const BlockReader<T>& rows, const int32_t* y, const double* cap, InterruptPoll& poll, See see) {
         RowSums sums;
         for (int64_t i = 0; i < rows.n;) {
             int64_t count = 0;

@@ -20,11 +20,11 @@ struct Centring {
 };
 
 template <class T>
-class BlockRows {
+class BlockReader {
   public:
-    BlockRows(int64_t n, int64_t d, const Centring& centring)
+    BlockReader(int64_t n, int64_t d, const Centring& centring)
         : n(n), d(d), D(d + (centring.constant != 0)), centring_(centring) {}
-    virtual ~BlockRows() = default;
+    virtual ~BlockReader() = default;
 
     // Rows at[0], .., at[count - 1] to `out`, D numbers each, and max(1, reach) of each.
     virtual void read(const int64_t* at, int64_t count, T* out, double* reach) const = 0;
@@ -40,9 +40,10 @@ class BlockRows {
 };
 
 template <class T, class Given>
-class DenseBlock final : public BlockRows<T> {
+class DenseBlock final : public BlockReader<T> {
   public:
-    DenseBlock(const Given* X, int64_t n, int64_t d, const Centring& centring) : BlockRows<T>(n, d, centring), X_(X) {}
+    DenseBlock(const Given* X, int64_t n, int64_t d, const Centring& centring)
+        : BlockReader<T>(n, d, centring), X_(X) {}
 
     void read(const int64_t* at, int64_t count, T* out, double* reach) const override {
         const auto& [mean, scale, constant, reaches] = this->centring_;
@@ -77,10 +78,10 @@ class DenseBlock final : public BlockRows<T> {
 };
 
 template <class T, class Given, class I>
-class SparseBlock final : public BlockRows<T> {
+class SparseBlock final : public BlockReader<T> {
   public:
     SparseBlock(const I* indptr, const I* indices, const Given* values, int64_t n, int64_t d, const Centring& centring)
-        : BlockRows<T>(n, d, centring), indptr_(indptr), indices_(indices), values_(values) {
+        : BlockReader<T>(n, d, centring), indptr_(indptr), indices_(indices), values_(values) {
         const double* m = centring.mean;
         for (int64_t j = 0; j < d; ++j) empty_ += m[j] * centring.scale[j] * m[j] * centring.scale[j];
     }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,6 @@
 #include "base/sums.hpp"
 #include "intercept/circulation.hpp"
 #include "linear/dual_lists.hpp"
-#include "losses/hinge.hpp"
 
 namespace skm {
 
@@ -88,81 +88,105 @@ class ClassPairMoves {
            interior_capacity_ = 0;  // moved from p to q and back; capacity of moves strictly inside
 };
 
-// Changes the duals row(i) and `model`, which is theirs; returns by how much the dual objective rises.  `slope(i, j)`
-// is the slope in the j-th dual before the circulation was made: it tells which duals are near their margins.
-template <class Ascent, class Row, class Slope>
-double circulation_step(Ascent& ascent, typename Ascent::Model& model, const CandidatesByWidth& candidates, Row row,
-                        Slope slope) {
-    constexpr int last = 2;  // candidates of wider widths do not move here
-    const int32_t k = ascent.k;
-    SampleMoves moves_of(ascent.loss, k);
-    moves_of.width = near_widths[last];
-    const auto each = [&](auto visit) {
-        for (int p = 0; p <= last; ++p)
-            for (const uint32_t i : candidates[p]) {
-                const DualLists::Row r = row(i);
-                ascent.team.poll.count_work(8.0 * r.size);
-                moves_of(
-                    i, ascent.y[i], r.cls, r.alpha, r.size, [&](int32_t j) { return slope(i, j); },
-                    [&](int32_t from, int32_t to, double capacity, int32_t j, int32_t l) {
-                        const int32_t low = std::min(from, to), high = std::max(from, to);
-                        if (capacity > 0)
-                            visit(static_cast<size_t>(low) * k + high, Move{i, j, l, from, to, capacity, 0});
-                    });
-            }
-    };
-    // Sort the moves by their pair of classes: count, then fill.
-    std::vector<uint32_t> place(static_cast<size_t>(k) * k + 1);
-    each([&](size_t pair, const Move&) { ++place[pair]; });
-    uint32_t before = 0;
-    for (uint32_t& p : place) before += std::exchange(p, before);
-    std::vector<Move> moves(before);
-    each([&](size_t pair, Move m) {
-        const int32_t cls[] = {m.from, m.to};
-        double f[2];
-        model.scores(m.i, cls, 2, f);
-        ascent.spend(2 * ascent.geo.rows.cost(m.i));
-        m.gain = f[0] - f[1] + (m.l >= 0) - (m.j >= 0);
-        moves[place[pair]++] = m;
-    });
-    std::vector<ClassPairMoves> pairs;
-    uint32_t begin = 0;
-    for (const uint32_t end : place) {
-        if (begin < end) pairs.emplace_back(moves.data() + begin, moves.data() + end, ascent.team.poll);
-        begin = end;
+// One step of ascent on the dual that keeps every sum_i c_il.  `row(i)` are the duals of sample i; `slope(i, j)` is the
+// slope in the j-th dual before the circulation was made: it tells which duals are near their margins.
+template <class State, class Row, class Slope>
+class CirculationStep {
+  public:
+    using Model = typename State::Model;
+
+    CirculationStep(State& state, Model& model, const CandidatesByWidth& candidates, Row row, Slope slope)
+        : state_(state), model_(model), candidates_(candidates), row_(row), slope_(slope),
+          moves_of_(state.loss, state.k), along_(state.geo) {
+        moves_of_.width = near_widths[state.tuning.circulation.widest_candidates];
     }
 
-    typename Ascent::Model along(ascent.geo);
-    double gain = 0, square = 0;
-    const auto search = [&](double scale, double max_share) {
-        along.clear();
-        gain = 0;
-        for (ClassPairMoves& pair_moves : pairs) pair_moves.solve_price(scale, max_share);
-        for (const Move& m : moves) {
+    // Changes the duals and `model`, which is theirs; returns by how much the dual objective rises.
+    double take() {
+        collect_moves();
+        search(1, infinity);
+        if (!(gain_ > 0 && square_ > 0)) return 0;
+        double length = gain_ / square_;
+        if (std::any_of(moves_.begin(), moves_.end(), [&](const Move& m) { return length * m.amount > m.capacity; })) {
+            search(length, 1);
+            if (!(gain_ > 0 && square_ > 0)) return 0;
+            length = std::min(1.0, gain_ / square_);
+        }
+        for (const Move& m : moves_) {
+            const DualLists::Row r = row_(m.i);
+            if (m.j >= 0) r.alpha[m.j] -= length * m.amount;
+            if (m.l >= 0) r.alpha[m.l] += length * m.amount;
+        }
+        model_.add_scaled(along_, length);
+        return length * (gain_ - 0.5 * length * square_);
+    }
+
+  private:
+    // Calls visit(pair of classes, move) for every move of the candidates.
+    template <class Visit>
+    void each_move(Visit visit) {
+        const size_t k = static_cast<size_t>(state_.k);
+        for (int width = 0; width <= state_.tuning.circulation.widest_candidates; ++width)
+            for (const uint32_t i : candidates_[width]) {
+                const DualLists::Row r = row_(i);
+                state_.team.poll.count_work(8.0 * r.size);
+                moves_of_(
+                    i, state_.y[i], r.cls, r.alpha, r.size, [&](int32_t j) { return slope_(i, j); },
+                    [&](int32_t from, int32_t to, double capacity, int32_t j, int32_t l) {
+                        const size_t low = static_cast<size_t>(std::min(from, to)), high = std::max(from, to);
+                        if (capacity > 0) visit(low * k + high, Move{i, j, l, from, to, capacity, 0});
+                    });
+            }
+    }
+
+    // All moves with their gains, those between the same two classes together: count, then fill.
+    void collect_moves() {
+        std::vector<uint32_t> place(static_cast<size_t>(state_.k) * state_.k + 1);
+        each_move([&](size_t pair, const Move&) { ++place[pair]; });
+        uint32_t before = 0;
+        for (uint32_t& p : place) before += std::exchange(p, before);
+        moves_.resize(before);
+        each_move([&](size_t pair, Move m) {
+            const int32_t cls[] = {m.from, m.to};
+            double f[2];
+            model_.scores(m.i, cls, 2, f);
+            state_.spend(2 * state_.geo.rows.cost(m.i));
+            m.gain = f[0] - f[1] + (m.l >= 0) - (m.j >= 0);
+            moves_[place[pair]++] = m;
+        });
+        uint32_t begin = 0;
+        for (const uint32_t end : place) {
+            if (begin < end) pairs_.emplace_back(moves_.data() + begin, moves_.data() + end, state_.team.poll);
+            begin = end;
+        }
+    }
+
+    // Amounts of all moves, and the change of the class vectors with its gain and square.
+    void search(double scale, double max_share) {
+        along_.clear();
+        gain_ = 0;
+        for (ClassPairMoves& pair : pairs_) pair.solve_price(scale, max_share);
+        for (const Move& m : moves_) {
             if (m.amount == 0) continue;
-            gain += m.gain * m.amount;
+            gain_ += m.gain * m.amount;
             const int32_t cls[] = {m.from, m.to};
             const double step[] = {-m.amount, m.amount};
-            along.add(m.i, cls, 2, step);
-            ascent.spend(2 * ascent.geo.rows.cost(m.i));
+            along_.add(m.i, cls, 2, step);
+            state_.spend(2 * state_.geo.rows.cost(m.i));
         }
-        square = along.squared_norm();
-    };
-    search(1, infinity);
-    if (!(gain > 0 && square > 0)) return 0;
-    double length = gain / square;
-    if (std::any_of(moves.begin(), moves.end(), [&](const Move& m) { return length * m.amount > m.capacity; })) {
-        search(length, 1);
-        if (!(gain > 0 && square > 0)) return 0;
-        length = std::min(1.0, gain / square);
+        square_ = along_.squared_norm();
     }
-    for (const Move& m : moves) {
-        const DualLists::Row r = row(m.i);
-        if (m.j >= 0) r.alpha[m.j] -= length * m.amount;
-        if (m.l >= 0) r.alpha[m.l] += length * m.amount;
-    }
-    model.add_scaled(along, length);
-    return length * (gain - 0.5 * length * square);
-}
+
+    State& state_;
+    Model& model_;
+    const CandidatesByWidth& candidates_;
+    Row row_;
+    Slope slope_;
+    SampleMoves<std::remove_cvref_t<decltype(state_.loss)>> moves_of_;
+    std::vector<Move> moves_;
+    std::vector<ClassPairMoves> pairs_;
+    Model along_;
+    double gain_ = 0, square_ = 0;
+};
 
 }  // namespace skm

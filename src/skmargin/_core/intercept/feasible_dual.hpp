@@ -9,7 +9,7 @@
 #include "intercept/circulation.hpp"
 #include "intercept/circulation_ascent.hpp"
 #include "linear/dual_lists.hpp"
-#include "losses/hinge.hpp"
+#include "tuning.hpp"
 
 namespace skm {
 
@@ -17,6 +17,8 @@ namespace skm {
 // raising (their rivals are close to the margin), and the slope of the dual objective in each.
 class DualSlopes {
   public:
+    explicit DualSlopes(const CirculationTuning& tuning) : one_sided_share_(tuning.one_sided) {}
+
     // For each class: `total`, the excess of the duals of its samples over those against it, and `class_cap`, the most
     // that its samples may hold.
     void start(int64_t n, const std::vector<double>& total, const std::vector<double>& class_cap) {
@@ -30,7 +32,7 @@ class DualSlopes {
         slope_.reserve(2 * n);
         one_sided_.clear();
         for (size_t l = 0; l < class_cap.size(); ++l)
-            if (total[l] > 0.5 * class_cap[l]) one_sided_.push_back(static_cast<int32_t>(l));
+            if (total[l] > one_sided_share_ * class_cap[l]) one_sided_.push_back(static_cast<int32_t>(l));
     }
 
     // Sample i of class `own` with the scores f, which are overwritten.  Samples come in order; those left out have no
@@ -70,6 +72,7 @@ class DualSlopes {
         slope_.push_back(slope);
     }
 
+    const double one_sided_share_;
     std::vector<int64_t> start_;
     int64_t seen_ = 0;
     std::vector<int32_t> cls_;
@@ -111,8 +114,9 @@ double feasible_dual(Ascent& ascent, DualSlopes& slopes, double target) {
         double dual = value - 0.5 * feasible.squared_norm();
         // The circulation looked at slopes alone: moves along similar rows may have changed W by much.
         if constexpr (Ascent::plain_hinge)
-            for (double rise = infinity; dual < target && rise > 0.3 * (target - dual); dual += rise)
-                rise = circulation_step(ascent, feasible, candidates, row, slope);
+            for (double rise = infinity; dual < target && rise > ascent.tuning.circulation.worth_more * (target - dual);
+                 dual += rise)
+                rise = CirculationStep(ascent, feasible, candidates, row, slope).take();
         return dual;
     }
 }

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "base/sums.hpp"
-#include "losses/hinge.hpp"
+#include "tuning.hpp"
 
 namespace skm {
 
 class ProximalSteps {
   public:
+    explicit ProximalSteps(const ProximalTuning& tuning) : tuning_(tuning), max_drift_(tuning.max_drift) {}
+
     // With an intercept.  The duals of a small class, `class_cap` in all, may be too small to move its b by a margin:
     // while its r does not change its steps may grow until they can, or until they are like those of a mean class.
     void limit_by_class(const std::vector<double>& class_cap, double t) {
@@ -26,7 +28,7 @@ class ProximalSteps {
 
     // Call after each pass, with the sum of the gaps of its samples.  A step is due once the blocks are solved well
     // enough for the present b, compared with what b can gain, t/2 ||r||^2.  How well is learnt: exact steps never
-    // reverse r, so a step after which r has reversed came too early.
+    // reverse r, so a step after which r has reversed came too early.  `score_per_unit`: by how much b moves a score.
     bool due(double gap, double t, const std::vector<double>& r, double score_per_unit) {
         double square = 0, turn = 0, before = 0, change = 0;
         residual_at_step_.resize(r.size(), 0.0);
@@ -41,37 +43,19 @@ class ProximalSteps {
         const double gain = 0.5 * t * square;
         // Without an intercept 1/2 ||r||^2 is part of the gap.  Where it is most of the gap, solving the blocks better
         // is of no use: it is enough that a pass hardly changes r.
-        const bool residual_stable = max_scale_ > 1 && gap <= 0.05 * square && change <= 0.04 * square;
-        if (gap > max_gap_per_gain_ * gain && !residual_stable) return false;
+        const bool stable =
+            max_scale_ > 1 && gap <= tuning_.stable_gap * square && change <= tuning_.stable_change * square;
+        if (gap > max_gap_per_gain_ * gain && !stable) return false;
         max_gap_per_gain_ = turn < 0 && gain > 0 ? std::max(1.0, 0.5 * std::min(max_gap_per_gain_, gap / gain))
-                                                 : 1.1 * max_gap_per_gain_;
+                                                 : tuning_.patience * max_gap_per_gain_;
         if (max_scale_ > 1) {  // the secant through such an r and that of the last step (Barzilai and Borwein, 1988)
             const double fall = before - turn, bend = before - 2 * turn + square;
-            const double growth = fall > 0 && fall < 4 * bend ? fall / bend : 4.0;
-            scale_ = residual_stable && before > 0 ? std::clamp(growth * scale_, 1.0, max_scale_) : 1.0;
+            const double growth = fall > 0 && fall < tuning_.max_growth * bend ? fall / bend : tuning_.max_growth;
+            scale_ = stable && before > 0 ? std::clamp(growth * scale_, 1.0, max_scale_) : 1.0;
         }
-        class_scale_.resize(r.size(), 1.0);
         steps_ = r;
         for (double& v : steps_) v *= scale_;
-        if (!max_class_scale_.empty()) {
-            double mean = 0;
-            for (size_t l = 0; l < r.size(); ++l) {
-                if (residual_at_step_[l] != 0) {  // the secant through the last two steps
-                    // Where r does not respond (all samples at their bounds) steps grow until b moves by part of a
-                    // margin, and stay that long while it responds little.
-                    const double answer = std::abs(1 - r[l] / residual_at_step_[l]),
-                                 margin = 0.25 / (t * std::abs(r[l]));
-                    double limit_here = max_class_scale_[l];
-                    if (answer < 0.5)
-                        limit_here = std::max(limit_here, std::min(answer < 0.01 ? margin : class_scale_[l], margin));
-                    class_scale_[l] =
-                        std::clamp(class_scale_[l] / std::max(0.5, 1 - r[l] / residual_at_step_[l]), 1.0, limit_here);
-                }
-                steps_[l] *= class_scale_[l];
-                mean += steps_[l] / static_cast<double>(r.size());
-            }
-            for (double& v : steps_) v -= mean;  // a constant added to all intercepts changes nothing
-        }
+        if (!max_class_scale_.empty()) scale_classes(r, t);
         residual_at_step_ = r;
         const auto [least, most] = std::minmax_element(steps_.begin(), steps_.end());
         drift_ += t * score_per_unit * (*most - *least);
@@ -85,15 +69,38 @@ class ProximalSteps {
     bool lists_are_stale() const { return drift_ > max_drift_; }
     void lists_renewed(double running, double full) {
         if (drift_ > 0 && full > 2 * running) max_drift_ = std::max(1e-3, 0.5 * std::min(max_drift_, drift_));
-        else max_drift_ = std::min(0.2, 1.3 * max_drift_);
+        else max_drift_ = std::min(tuning_.max_drift, tuning_.drift_growth * max_drift_);
         drift_ = 0;
     }
 
   private:
+    // Longer steps for classes whose residual hardly changes, by the secant through the last two steps.
+    void scale_classes(const std::vector<double>& r, double t) {
+        class_scale_.resize(r.size(), 1.0);
+        double mean = 0;
+        for (size_t l = 0; l < r.size(); ++l) {
+            if (residual_at_step_[l] != 0) {
+                // Where r does not respond (all samples at their bounds) steps grow until b moves by part of a margin,
+                // and stay that long while it responds little.
+                const double response = std::abs(1 - r[l] / residual_at_step_[l]);
+                const double margin = tuning_.part_of_margin / (t * std::abs(r[l]));
+                double limit = max_class_scale_[l];
+                if (response < tuning_.unresponsive)
+                    limit = std::max(limit, std::min(response < tuning_.dead ? margin : class_scale_[l], margin));
+                const double secant = std::max(0.5, 1 - r[l] / residual_at_step_[l]);
+                class_scale_[l] = std::clamp(class_scale_[l] / secant, 1.0, limit);
+            }
+            steps_[l] *= class_scale_[l];
+            mean += steps_[l] / static_cast<double>(r.size());
+        }
+        for (double& v : steps_) v -= mean;  // a constant added to all intercepts changes nothing
+    }
+
+    const ProximalTuning tuning_;
     std::vector<double> max_class_scale_, class_scale_, steps_;  // of each class
     std::vector<double> residual_at_step_, previous_residual_;   // r of the last step, of the last pass
     double max_scale_ = 1, scale_ = 1;  // without an intercept: longest step of all classes, present one
-    double max_gap_per_gain_ = infinity, drift_ = 0, max_drift_ = 0.2;
+    double max_gap_per_gain_ = infinity, drift_ = 0, max_drift_;
 };
 
 }  // namespace skm

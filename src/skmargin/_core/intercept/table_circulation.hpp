@@ -17,7 +17,7 @@
 #include "base/interrupt.hpp"
 #include "base/sums.hpp"
 #include "intercept/circulation.hpp"
-#include "losses/hinge.hpp"
+#include "losses/loss.hpp"
 
 namespace skm {
 

@@ -10,6 +10,7 @@
 #include "base/sums.hpp"
 #include "kernel/momentum.hpp"
 #include "kernel/samples.hpp"
+#include "tuning.hpp"
 
 namespace skm {
 
@@ -17,19 +18,6 @@ struct AscentStats {
     double gap = 0;
     int64_t passes = 0, updates = 0;
 };
-
-// Over-relaxation: a block is solved with curvature / omega, and the dual rises for every omega < 2.
-constexpr double over_relaxation = 1.3;
-constexpr int64_t momentum_after = 100;      // passes without reaching the target, after which momentum starts
-constexpr int64_t settle_passes = 40;        // plain passes after momentum, or a quarter of all passes
-constexpr double skip_below = 0.5;           // times the mean gap: samples below are skipped,
-constexpr double skip_below_momentum = 0.3;  // the same with momentum
-constexpr int64_t skip_passes = 5;           // for so many passes
-constexpr double intercept_news = 0.05;      // an intercept that moved so far (margins are one) resets all skips
-constexpr int mean_window = 5;               // points in a mean
-constexpr double mean_max_targets =
-    4;                              // a point enters the mean, which costs time, if its gap is at most so many targets
-constexpr int check_interval = 50;  // most passes between two checks
 
 // The point of block ascent on a working set, and the mean of the points after the last passes.
 //
@@ -93,6 +81,7 @@ class MeanPoint {
 //   b, tot, t                          intercept without penalty: blocks see F + b + t tot and curvature K_ii + t, and
 //                                      b += t tot after every pass (t = 0: none)
 //
+// A block is solved with its curvature divided by the over-relaxation; the dual rises for every value below 2.
 // A pass visits the samples in fresh random order and moves those whose gap exceeds a threshold, a share of the mean
 // gap of the pass before.  The others are skipped in the next passes, and their gaps count as they were last seen.  The
 // intercept depends on all samples, so all are visited again when it has moved.  Only a check, the exact sum of all
@@ -100,26 +89,22 @@ class MeanPoint {
 //
 // Passes that have not met the target for long go on with momentum (kernel/momentum.hpp); block steps then move its
 // point z, and after every pass the samples have the scores and duals of its point x.
-template <class T, class Loss>
+template <class T, MarginLoss Loss>
 class KernelAscent {
   public:
     KernelAscent(const KernelSamples<T>& samples, const Loss& loss, const T* K, const int64_t* row,
-                 const double* curvature, double* b, double* tot, double t, StretchedLosses& lengths, double norm,
-                 uint64_t seed, InterruptPoll& poll)
+                 const double* curvature, double* b, double* tot, double t, StretchSavings& lengths, double norm,
+                 uint64_t seed, InterruptPoll& poll, const KernelAscentTuning& tuning)
         : s_(samples), loss_(loss), K_(K), row_(row), curvature_(curvature), b_(b), tot_(tot), t_(t), lengths_(lengths),
-          outside_(lengths.saved), norm_(norm), random_(seed), poll_(poll), moving_(samples), view_(moving_, loss),
-          point_(samples, loss), mean_(samples, b, tot), shift_(samples.k), next_(samples.k), coef_(2 * samples.k),
-          cls_(2 * samples.k), last_gap_(samples.n), skip_until_(samples.n), order_(samples.n),
+          outside_(lengths.saved), norm_(norm), random_(seed), poll_(poll), tuning_(tuning), moving_(samples),
+          view_(moving_, loss), point_(samples, loss), mean_(samples, b, tot), shift_(samples.k), next_(samples.k),
+          coef_(2 * samples.k), cls_(2 * samples.k), last_gap_(samples.n), skip_until_(samples.n), order_(samples.n),
           start_(b, b + samples.k), intercept_at_reset_(start_) {}
 
     AscentStats run(double target, int64_t max_passes) {
-        result_.gap = full_gap();
-        for (size_t j = 0; j < outside_.size(); ++j) outside_[j] -= lengths_.saved[j];
-        skip_threshold_ = skip_below * result_.gap / static_cast<double>(s_.n);
-        double best = infinity;
-        int64_t best_pass = 0;
+        begin();
         do {  // one pass at least: a call that changes nothing would be repeated for ever
-            if (can_accelerate && !target_point_ && result_.passes == momentum_after) start_momentum();
+            if (can_accelerate && !target_point_ && result_.passes == tuning_.momentum_after) start_momentum();
             const double seen = pass();
             if (!momentum_) result_.gap = seen;
             if (drift_ > 1) {  // b has moved by a margin: samples outside the working set matter now
@@ -127,23 +112,15 @@ class KernelAscent {
                 break;
             }
             const bool last = (!momentum_ && seen <= target) || result_.passes == max_passes;
-            const bool due = last || result_.passes % (momentum_ || target_point_ ? mean_window : check_interval) == 0;
-            if (due || seen <= mean_max_targets * target) mean_.add();
-            if (!due && mean_.count() < mean_window) continue;
+            if (!check_is_due(seen, target, last)) continue;
             check(target, last);
             if (momentum_ && result_.gap <= target) {
                 end_momentum();
-                max_passes = std::min(max_passes, result_.passes + std::max(settle_passes, result_.passes / 4));
+                max_passes = std::min(max_passes, result_.passes + std::max(tuning_.settle_passes, result_.passes / 4));
             } else if (momentum_ && momentum_->overshoots(dual_, result_.gap, result_.passes)) {
                 momentum_->begin(result_.passes);
             }
-            // The number type may not resolve the target: no progress over many passes ends the loop as well.
-            if (result_.gap < 0.9 * best) {
-                best = result_.gap;
-                best_pass = result_.passes;
-            } else if (result_.passes - best_pass >= 1000) {
-                break;
-            }
+            if (stalled()) break;
         } while (result_.gap > target && result_.passes < max_passes);
         if (target_point_ && result_.gap > target) {
             target_point_->swap();
@@ -156,9 +133,33 @@ class KernelAscent {
     // The squared loss of ODM has no flat directions: momentum is of no use.
     static constexpr bool can_accelerate = Loss::bounded;
 
+    void begin() {
+        result_.gap = full_gap();
+        for (size_t j = 0; j < outside_.size(); ++j) outside_[j] -= lengths_.saved[j];
+        skip_threshold_ = tuning_.skip_below * result_.gap / static_cast<double>(s_.n);
+    }
+
+    // Whether the point is to be checked now; points near the target enter the mean that is checked.
+    bool check_is_due(double seen, double target, bool last) {
+        const int interval = momentum_ || target_point_ ? tuning_.mean_window : tuning_.check_interval;
+        const bool due = last || result_.passes % interval == 0;
+        if (due || seen <= tuning_.mean_max_targets * target) mean_.add();
+        return due || mean_.count() >= tuning_.mean_window;
+    }
+
+    // The number type may not resolve the target: no progress over many passes ends the loop as well.
+    bool stalled() {
+        if (result_.gap < 0.9 * best_gap_) {
+            best_gap_ = result_.gap;
+            best_pass_ = result_.passes;
+            return false;
+        }
+        return result_.passes - best_pass_ >= tuning_.stall_passes;
+    }
+
     // From here on passes have momentum.
     void start_momentum() {
-        momentum_.emplace(s_, tot_, result_.passes);
+        momentum_.emplace(s_, tot_, result_.passes, tuning_);
         moving_ = momentum_->samples();
     }
 
@@ -178,8 +179,8 @@ class KernelAscent {
             for (int32_t j = 0; j < view_.m; ++j) next_[j] = z[i * s_.k + view_.cls(j)];
             if (loss_.at_vertex(i, next_.data(), view_.m) && rise(i) > 0) take(i);
         }
-        result_.gap = best_gap();
-        skip_threshold_ = skip_below * result_.gap / static_cast<double>(s_.n);
+        result_.gap = stretched_gap();
+        skip_threshold_ = tuning_.skip_below * result_.gap / static_cast<double>(s_.n);
     }
     // What the next duals of the sample in view add to D.
     double rise(int64_t i) const {
@@ -211,13 +212,14 @@ class KernelAscent {
             const double gap = load(i);
             seen += last_gap_[i] = gap;
             poll_.count_work(8.0 * s_.k);
-            if (gap <= skip_threshold_) skip_until_[i] = result_.passes + skip_passes;
+            if (gap <= skip_threshold_) skip_until_[i] = result_.passes + tuning_.skip_passes;
             else move(i);
             if (momentum_) momentum_->next();
         }
         if (momentum_) momentum_->publish();
         if (t_ > 0) step_multipliers();
-        skip_threshold_ = (momentum_ ? skip_below_momentum : skip_below) * seen / static_cast<double>(s_.n);
+        skip_threshold_ =
+            (momentum_ ? tuning_.skip_below_momentum : tuning_.skip_below) * seen / static_cast<double>(s_.n);
         return seen;
     }
 
@@ -229,7 +231,7 @@ class KernelAscent {
 
     // Solves the block of the sample that is in view.
     void move(int64_t i) {
-        const double stride = momentum_ ? momentum_->stride() : over_relaxation;
+        const double stride = momentum_ ? momentum_->stride() : tuning_.over_relaxation;
         loss_.block(i, (curvature_[i] + t_) / stride, view_.d.data(), view_.alpha.data(), view_.m, next_.data());
         take(i);
     }
@@ -270,7 +272,7 @@ class KernelAscent {
             drift_ = std::max(drift_, std::abs(b_[l] - start_[l]));
             moved = std::max(moved, std::abs(b_[l] - intercept_at_reset_[l]));
         }
-        if (moved > intercept_news) {
+        if (moved > tuning_.intercept_news) {
             visit_all_again();
             intercept_at_reset_.assign(b_, b_ + s_.k);
         }
@@ -283,10 +285,10 @@ class KernelAscent {
         visit_all_again();
         const bool is_mean = mean_.count() > 1;
         mean_.swap();
-        result_.gap = best_gap();
+        result_.gap = stretched_gap();
         if (result_.gap > target) {
             mean_.swap();
-            if (is_mean && (last || momentum_)) result_.gap = best_gap();
+            if (is_mean && (last || momentum_)) result_.gap = stretched_gap();
             set_shift();
         }
         mean_.clear();
@@ -312,7 +314,7 @@ class KernelAscent {
         return sum;
     }
     // With class vectors of the best length.
-    double best_gap() {
+    double stretched_gap() {
         const double gap = full_gap();
         return gap + lengths_.change(norm_, outside_);
     }
@@ -330,11 +332,12 @@ class KernelAscent {
     const double* curvature_;
     double *b_, *tot_;
     const double t_;
-    StretchedLosses& lengths_;
+    StretchSavings& lengths_;
     std::vector<double> outside_;  // what longer class vectors save outside the working set
     const double norm_;
     Random random_;
     InterruptPoll& poll_;
+    const KernelAscentTuning tuning_;
     KernelSamples<T> moving_;    // the point that blocks move,
     SampleView<T, Loss> view_;   // a sample of it,
     SampleView<T, Loss> point_;  // and of the point that is measured
@@ -350,6 +353,8 @@ class KernelAscent {
     std::vector<double> intercept_at_reset_;  // and at the last reset of the skips
     double drift_ = 0;                        // how far the intercepts have been from the start
     double skip_threshold_ = 0, dual_ = 0;
+    double best_gap_ = infinity;  // of the checks,
+    int64_t best_pass_ = 0;       // after so many passes
     AscentStats result_;
 };
 

@@ -17,19 +17,16 @@
 
 #include "base/sums.hpp"
 #include "kernel/samples.hpp"
+#include "tuning.hpp"
 
 namespace skm {
-
-constexpr double min_theta_share = 0.005;  // least n theta: 400 passes of memory; more would average noise at the kinks
-constexpr int64_t min_momentum_passes = 40;  // passes before momentum may restart
-constexpr double gap_growth = 1.6;           // times the smallest gap: restart
 
 template <class T>
 class Momentum {
   public:
     // x and its sums tot are what `publish` writes.
-    Momentum(const KernelSamples<T>& x, double* tot, int64_t passes)
-        : x_(x), tot_(tot), z_(x.n * x.k), u_(x.n * x.k), tot_z_(x.k), tot_u_(x.k),
+    Momentum(const KernelSamples<T>& x, double* tot, int64_t passes, const KernelAscentTuning& tuning)
+        : x_(x), tot_(tot), tuning_(tuning), z_(x.n * x.k), u_(x.n * x.k), tot_z_(x.k), tot_u_(x.k),
           storage_(2 * x.k * x.ld + cache_line) {
         F_ = storage_.data() +
              (cache_line - reinterpret_cast<uintptr_t>(storage_.data()) / sizeof(T) % cache_line) % cache_line;
@@ -77,7 +74,7 @@ class Momentum {
     // After every visit.
     void next() {
         last_weight_ = weight();
-        if (share() > min_theta_share)
+        if (share() > tuning_.min_theta_share)
             theta_ = 0.5 * (std::sqrt(last_weight_ * last_weight_ + 4 * last_weight_) - last_weight_);
     }
 
@@ -94,7 +91,8 @@ class Momentum {
     // conditioning of the problem can use.  A fall of D alone is no sign of that: from a start with a good D far from
     // the solution it falls at first.
     bool overshoots(double dual, double gap, int64_t passes) {
-        const bool is = dual < dual_ && gap > gap_growth * smallest_gap_ && passes - first_pass_ >= min_momentum_passes;
+        const bool is = dual < dual_ && gap > tuning_.restart_growth * smallest_gap_ &&
+                        passes - first_pass_ >= tuning_.min_momentum_passes;
         dual_ = dual;
         smallest_gap_ = std::min(smallest_gap_, gap);
         return is;
@@ -108,6 +106,7 @@ class Momentum {
 
     const KernelSamples<T>& x_;
     double* tot_;
+    const KernelAscentTuning& tuning_;
     std::vector<double> z_, u_, tot_z_, tot_u_;
     std::vector<T> storage_;
     T* F_;                                        // of z, of u

@@ -24,13 +24,15 @@
 
 #include "base/random.hpp"
 #include "rows/rows.hpp"
+#include "tuning.hpp"
 
 namespace skm {
 
 // What block ascent needs to know about the rows: curvatures, and how they are centred.
-template <class Rows>
+template <BlockRows Rows>
 struct RowGeometry {
-    explicit RowGeometry(const Rows& rows) : rows(rows), curvature(rows.n) {
+    explicit RowGeometry(const Rows& rows, const ProximalWeightTuning& tuning = {})
+        : rows(rows), curvature(rows.n), tuning_(tuning) {
         for (int64_t i = 0; i < rows.n; ++i) curvature[i] = rows.squared_norm(i);
     }
 
@@ -54,13 +56,13 @@ struct RowGeometry {
         }
         // The blocks see the curvatures times the weights of the classes (block_norm/class_vectors.hpp): k^(2/q - 1)
         // where all norms are equal, nearer to 1 for the classes that matter most where they are not.
-        const double weight = std::pow(static_cast<double>(rows.k), 0.75 * (2 / q - 1));
+        const double weight = std::pow(static_cast<double>(rows.k), tuning_.norm_exponent * (2 / q - 1));
         const double typical =
             small_beside_products(average, [&](int64_t i, int64_t j) { return mean2 - shift[i] - shift[j]; });
-        t = std::max((near_optimum ? 1.5 : 1.0) * typical * weight, 1 / total_cap);
-        if (q == 2) t = std::max(t, std::min(10 / total_cap, 0.1 * average));
+        t = std::max((near_optimum ? tuning_.near_optimum : 1.0) * typical * weight, 1 / total_cap);
+        if (q == 2) t = std::max(t, std::min(tuning_.min_moves / total_cap, tuning_.max_share * average));
         // Rows that cannot move a score by a margin: only the intercepts matter, so let one sample move b by a margin.
-        if (average * total_cap < 1e-4) t = static_cast<double>(rows.n) / total_cap;
+        if (average * total_cap < tuning_.faint_rows) t = static_cast<double>(rows.n) / total_cap;
         if (!(t > 0)) t = 1;
         for (double& a : curvature) a += t;
     }
@@ -79,15 +81,15 @@ struct RowGeometry {
             along += shift[i] * shift[i];
             across += std::max(0.0, curvature[i] - shift[i] * shift[i]);
         }
-        t = 0.1 * across / along;
-        if (!(t > rounding && t < 0.3)) {
+        t = tuning_.direction_share * across / along;
+        if (!(t > rounding && t < tuning_.max_direction_t)) {
             shift.clear();
             t = 0;
             return;
         }
         const double n = static_cast<double>(rows.n);
         t = std::min(
-            0.3,
+            tuning_.max_direction_t,
             small_beside_products(across / n, [&](int64_t i, int64_t j) { return -shift[i] * shift[j]; }) * n / along);
         score_per_unit = std::sqrt(along / static_cast<double>(rows.n));
         for (int64_t i = 0; i < rows.n; ++i)
@@ -110,7 +112,7 @@ struct RowGeometry {
     // much: half of the square is taken as typical.
     template <class Shifted>
     double small_beside_products(double square, Shifted shifted) const {
-        const uint32_t n = static_cast<uint32_t>(rows.n), pairs = std::min(n, 500u);
+        const uint32_t n = static_cast<uint32_t>(rows.n), pairs = std::min(n, tuning_.sampled_pairs);
         double typical = 0.5 * square;
         if constexpr (requires { rows.product(0, 0); }) {
             Random random(0);
@@ -120,10 +122,11 @@ struct RowGeometry {
                 typical += std::abs(rows.product(i, j) + shifted(i, j)) / pairs;
             }
         }
-        return std::max(0.2 * typical, square / n);
+        return std::max(tuning_.small_share * typical, square / n);
     }
 
     static constexpr double rounding = 1e-14;  // of a square beside the length of its row
+    const ProximalWeightTuning tuning_;
     bool has_intercept_ = false;
 };
 

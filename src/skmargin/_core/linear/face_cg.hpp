@@ -20,22 +20,25 @@ namespace skm {
 // When steps on a face are tried and how far they go: `Steps` gives collect, empty, conjugate_gradients, try_step,
 // accept.
 template <class Steps, class Ascent>
-class FaceControl {
+class FaceControl : public AfterPass {
   public:
-    explicit FaceControl(Ascent& ascent) : a_(ascent) {}
+    explicit FaceControl(Ascent& ascent)
+        : a_(ascent), tuning_(ascent.tuning.face), steps_(tuning_.first_steps), next_(tuning_.first_pass) {}
 
     // Called after each block pass.
-    void operator()() {
-        if (a_.passes() < next_) return;
+    void operator()() override {
+        if (a_.passes < next_) return;
         const double ratio = step();
-        if (ratio > 0.75) steps_ = std::min(200, steps_ + steps_ / 2 + 1);
-        if (ratio < 0.4) steps_ = std::max(4, 2 * steps_ / 3);
-        next_ = a_.passes() + (ratio < 0.02 ? 40 : std::max(steps_ / 2, 5));
+        if (ratio > tuning_.more_steps_above) steps_ = std::min(tuning_.max_steps, steps_ + steps_ / 2 + 1);
+        if (ratio < tuning_.fewer_steps_below) steps_ = std::max(tuning_.min_steps, 2 * steps_ / 3);
+        const bool failed = ratio < tuning_.failed_below;
+        next_ = a_.passes + (failed ? tuning_.wait_after_failure : std::max(steps_ / 2, tuning_.min_wait));
     }
 
   protected:
     Ascent& a_;
-    int steps_ = 10;  // of conjugate gradients
+    const FaceTuning tuning_;
+    int steps_;  // of conjugate gradients
 
   private:
     // Gain of the dual relative to what conjugate gradients promised on the face.
@@ -45,9 +48,9 @@ class FaceControl {
         if (steps.empty()) return 0;
         const double predicted = steps.conjugate_gradients();
         if (!(predicted > 0)) return 0;
-        for (double t = 1; t > 0.02; t *= 0.4) {
+        for (double t = 1; t > 0.02; t *= tuning_.shorten) {
             const double gain = steps.try_step(t);
-            if (gain > (t == 1 ? 0 : 0.1 * predicted * t)) {
+            if (gain > (t == 1 ? 0 : tuning_.min_gain * predicted * t)) {
                 steps.accept();
                 return gain / predicted;
             }
@@ -55,18 +58,19 @@ class FaceControl {
         return 0;
     }
 
-    int64_t next_ = 10;
+    int64_t next_;  // pass of the next one
 };
 
 template <class Rows, class Loss>
-class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Loss>> {
+class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, AscentState<Rows, Loss, ClassVectors<Rows>>> {
   public:
-    explicit FaceSteps(BlockAscent<Rows, Loss>& ascent) : Control(ascent) {}
+    using State = AscentState<Rows, Loss, ClassVectors<Rows>>;
+    explicit FaceSteps(State& state) : Control(state) {}
 
   private:
-    friend class FaceControl<FaceSteps, BlockAscent<Rows, Loss>>;
-    using Control = FaceControl<FaceSteps, BlockAscent<Rows, Loss>>;
-    using Control::a_, Control::steps_;
+    friend class FaceControl<FaceSteps, State>;
+    using Control = FaceControl<FaceSteps, State>;
+    using Control::a_, Control::steps_, Control::tuning_;
 
     bool empty() const { return sample_.empty(); }
 
@@ -81,7 +85,7 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
         residual_.clear();
         std::vector<double> f(a_.k + 1);
         std::vector<int32_t> cls(a_.k + 1);
-        for (const int64_t i : a_.active()) {
+        for (const int64_t i : a_.active) {
             const DualLists::Row& r = a_.duals[i];
             if (r.active <= 0 || a_.has_raised_curvature(i)) continue;
             double S = 0;
@@ -120,8 +124,7 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
     void divide() {
         flops_ = 0;
         for (size_t s = 0; s < sample_.size(); ++s) flops_ += a_.geo.rows.cost(sample_[s]) * size(s);
-        const double enough =
-            std::max(ThreadTeam::min_part_flops, 16.0 * static_cast<double>(a_.geo.rows.weights_size()));
+        const double enough = std::max(min_part_flops, 16.0 * static_cast<double>(a_.geo.rows.weights_size()));
         parts_ = static_cast<int>(std::clamp(2 * flops_ / enough, 1.0, 1.0 * max_parts));
         while (V_.size() < static_cast<size_t>(parts_)) V_.emplace_back(a_.geo);
     }
@@ -186,7 +189,7 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, BlockAscent<Rows, Lo
                 }
                 return squared_residual(s);
             });
-            if (gain < 0.02 * best) break;
+            if (gain < tuning_.stop_cg_below * best) break;
             beta = next / rz;
             rz = next;
         }

@@ -18,13 +18,14 @@ namespace skm {
 
 class Screening {
   public:
-    // Until this is called every sample is scored.
+    // Until this is called every sample is scored.  Nothing changes where a check costs less than min_cost times what
+    // reading W costs.
     template <class Rows>
-    void enable(const RowGeometry<Rows>& geo) {
+    void enable(const RowGeometry<Rows>& geo, int min_cost) {
         const int64_t n = geo.rows.n;
         double check = 0;
         for (int64_t i = 0; i < n; ++i) check += geo.rows.cost(i);
-        if (check < min_check_cost * static_cast<double>(geo.rows.d)) return;
+        if (check < min_cost * static_cast<double>(geo.rows.d)) return;
         slack_.assign(n, 0.0f);
         radius_.resize(n);
         centre_share_ = geo.intercept() ? 1 : 0;
@@ -84,13 +85,11 @@ class Screening {
     }
 
   private:
-    static constexpr double infinity = std::numeric_limits<double>::infinity();
-    static constexpr double min_check_cost = 64;  // a check must cost so many times what reading W costs
-    static constexpr double safety = 1 + 1e-5;    // more than what rounding to single precision takes away
-    std::vector<float> slack_, radius_;           // of each sample
-    std::vector<double> W_, b_;                   // at the last check: class vectors, scores of the centre
-    std::vector<double> drift_, offset_;          // of each class
-    double centre_share_ = 0;                     // the centre of the rows in units of geo.direction
+    static constexpr double safety = 1 + 1e-5;  // more than what rounding to single precision takes away
+    std::vector<float> slack_, radius_;         // of each sample
+    std::vector<double> W_, b_;                 // at the last check: class vectors, scores of the centre
+    std::vector<double> drift_, offset_;        // of each class
+    double centre_share_ = 0;                   // the centre of the rows in units of geo.direction
 };
 
 }  // namespace skm

@@ -8,10 +8,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "tuning.hpp"
+
 namespace skm {
 
 class SkipSchedule {
   public:
+    explicit SkipSchedule(const BlockAscentTuning& tuning)
+        : long_below_(tuning.skip_long_below), longest_(static_cast<uint8_t>(tuning.longest_skip)) {}
+
     // Until this is called no sample is skipped.
     void enable(int64_t n) {
         passes_left_.assign(n, 0);
@@ -28,13 +33,14 @@ class SkipSchedule {
     void record(int64_t i, double sample_gap) {
         if (passes_left_.empty()) return;
         gap_[i] = sample_gap;
-        if (sample_gap < mean_gap_) passes_left_[i] = sample_gap < 0.1 * mean_gap_ ? longest_skip : 1;
+        if (sample_gap < mean_gap_) passes_left_[i] = sample_gap < long_below_ * mean_gap_ ? longest_ : uint8_t{1};
     }
     void end_pass(double gap, size_t samples) { mean_gap_ = samples > 0 ? gap / static_cast<double>(samples) : 0.0; }
     void reset() { passes_left_.assign(passes_left_.size(), 0); }
 
   private:
-    static constexpr uint8_t longest_skip = 6;
+    const double long_below_;
+    const uint8_t longest_;
     std::vector<uint8_t> passes_left_;  // for which a sample is still skipped
     std::vector<double> gap_;
     double mean_gap_ = 0;

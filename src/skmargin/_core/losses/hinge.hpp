@@ -1,29 +1,4 @@
-// Margin losses: what a dual solver needs to know of the loss of one sample.
-//
-// A sample i of class y has one dual number alpha_l for each rival l != y; its row of coefficients is
-//     c_l = -alpha_l (l != y),   c_y = sum_l alpha_l,      W = sum_i x_i c_i'.
-// With score differences d_l = f_y - f_l every machine here is
-//     primal  P = 1/2 ||W||^2 + sum_i value_i(d_i)          dual  D = sum_i dual_i(alpha_i) - 1/2 ||W||^2
-// and the duality gap is a sum over samples:  gap_i = value_i(d_i) - dual_i(alpha_i) + alpha_i'd_i >= 0.
-//
-// A loss gives, for a list of m rivals (the rest is fixed at zero):
-//     value(i, d, m)                      loss of the sample (hinges: also for longer class vectors, see `can_stretch`)
-//     dual(i, alpha, m)                   minus the conjugate
-//     block(i, A, d, alpha, m, out)       argmin_a  A/2 [(sum a - sum alpha)^2 + ||a - alpha||^2] + d'a - dual_i(a)
-//     bounds(i, d, alpha, m), idle(...)   which rivals cannot move now (shrinking)
-//     cannot_move(i, d, alpha, m)         true if no rival of the list can move
-//     dual_scale(i)                       the size of the largest possible step of a dual
-//     movable_range(i, alpha, m, near_margin, down, up)
-//                                         how far duals inside their bounds may move (intercept/circulation.hpp)
-//     at_vertex(i, alpha, m)              true if no rival is strictly inside its bounds
-//     fixed_rival(i)                      a rival that must stand first in its list; -1: none
-// and for the Newton method (newton/):
-//     prox(i, sigma, d, alpha, m, out)    argmax_a  dual_i(a) - d'a - sigma/2 squared_distance(a, alpha)
-//     squared_distance(a, alpha, m)       that the proximal map measures between duals
-//     pairs(i, sigma, a, m, emit)         -da/dd as weighted pairs of rivals (-1 is the own class): emit(j, l, weight)
-//     stability_radius(i, sigma, d, alpha, a, m)
-//                                         a = prox(..) stays as it is while the d move by less; 0 unless a is a vertex
-//     bounded                             whether the duals have upper bounds
+// The hinge losses of Crammer and Singer (the largest hinge), of Weston and Watkins (all of them), and of the top k.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -31,6 +6,7 @@
 #include <vector>
 
 #include "base/sums.hpp"
+#include "losses/loss.hpp"
 #include "losses/projection.hpp"
 
 namespace skm {
@@ -39,7 +15,7 @@ namespace skm {
 //     dual(alpha) = sum alpha  on  0 <= alpha_l <= u_i,  sum alpha <= U_i
 // top_k = 1 Crammer-Singer (u infinite, U = C s_i), top_k = all Weston-Watkins (u = C s_i, U infinite),
 // else top-k (u = C s_i/top_k, U = C s_i).
-enum class Hinge { max, sum, top };
+enum class Hinge { max, many };  // whether only the largest hinge counts; `many` is told at run time how many do
 
 template <Hinge H>
 class HingeLoss {
@@ -48,20 +24,18 @@ class HingeLoss {
         double lo, hi, full;
     };
 
-    // cap[i] = C s_i
-    HingeLoss(const double* cap, int32_t top_k) : cap_(cap), top_k_(top_k) {}
+    // cap[i] = C s_i; top_k = 0: all hinges count.
+    explicit HingeLoss(const double* cap, int32_t top_k = 1) : cap_(cap), top_k_(top_k) {}
 
-    double dual_limit(int64_t i) const {
-        return H == Hinge::max ? infinity : H == Hinge::sum ? cap_[i] : cap_[i] / top_k_;
-    }
-    double sum_limit(int64_t i) const { return H == Hinge::sum ? infinity : cap_[i]; }
+    double dual_limit(int64_t i) const { return H == Hinge::max ? infinity : all_count() ? cap_[i] : cap_[i] / top_k_; }
+    double sum_limit(int64_t i) const { return all_count() ? infinity : cap_[i]; }
     double dual_scale(int64_t i) const { return cap_[i]; }
 
     // With W and b, and so the margins d, `stretch` times as long.
     double value(int64_t i, const double* d, int32_t m, double stretch = 1) const {
         if constexpr (H == Hinge::max) {
             return cap_[i] * std::max(0.0, 1 - stretch * min_of(d, m));
-        } else if (H == Hinge::sum || m <= top_k_) {
+        } else if (all_count() || m <= top_k_) {
             double s = 0;
             for (int32_t j = 0; j < m; ++j) s += std::max(0.0, 1 - stretch * d[j]);
             return dual_limit(i) * s;
@@ -100,30 +74,27 @@ class HingeLoss {
 
     // Rivals at zero with 1 - d below `lo`, and rivals at their limit with 1 - d above `hi`, stay where they are.
     Bounds bounds(int64_t i, const double* d, const double* alpha, int32_t m) const {
-        if constexpr (H == Hinge::sum) {
-            return {0, 0, cap_[i]};
-        } else {
-            const double u = dual_limit(i), U = sum_limit(i);
-            double S = 0, low = infinity, high = -infinity;
-            for (int32_t j = 0; j < m; ++j) {
-                S += alpha[j];
-                if (alpha[j] > 0) low = std::min(low, 1 - d[j]);
-                if (alpha[j] < u) high = std::max(high, 1 - d[j]);
-            }
-            if (S < U * (1 - 1e-12)) low = std::min(low, 0.0), high = std::max(high, 0.0);
-            return {low, high, u};
+        if (all_count()) return {0, 0, cap_[i]};
+        const double u = dual_limit(i), U = sum_limit(i);
+        double S = 0, low = infinity, high = -infinity;
+        for (int32_t j = 0; j < m; ++j) {
+            S += alpha[j];
+            if (alpha[j] > 0) low = std::min(low, 1 - d[j]);
+            if (alpha[j] < u) high = std::max(high, 1 - d[j]);
         }
+        if (S < U * (1 - 1e-12)) low = std::min(low, 0.0), high = std::max(high, 0.0);
+        return {low, high, u};
     }
 
     // Whether a rival stays where it is.  `slack` > 0 asks for a safety margin: the scores move between visits.
-    static bool idle(const Bounds& b, int64_t, int32_t, double d, double alpha, double slack) {
+    bool idle(const Bounds& b, int64_t, int32_t, double d, double alpha, double slack) const {
         if (alpha <= 0) return 1 - d < b.lo - slack;
-        return H == Hinge::sum && alpha >= b.full && 1 - d > b.hi + slack;
+        return all_count() && alpha >= b.full && 1 - d > b.hi + slack;
     }
 
     // A single rival that holds the whole sum and still violates its margin cannot move.
     bool cannot_move(int64_t i, const double* d, const double* alpha, int32_t m) const {
-        if (H == Hinge::sum || m != 1) return m == 0;
+        if (all_count() || m != 1) return m == 0;
         return alpha[0] >= std::min(dual_limit(i), sum_limit(i)) * (1 - 1e-12) && d[0] < 1;
     }
 
@@ -226,8 +197,12 @@ class HingeLoss {
     static constexpr double slack = H == Hinge::max ? 0.0 : 1.0;
 
   private:
+    bool all_count() const { return H == Hinge::many && top_k_ == 0; }
+
     const double* cap_;
     int32_t top_k_;
 };
+
+static_assert(ProximalLoss<HingeLoss<Hinge::max>> && ProximalLoss<HingeLoss<Hinge::many>>);
 
 }  // namespace skm

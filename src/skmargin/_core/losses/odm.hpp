@@ -5,7 +5,7 @@
 // Its duals are zeta_l >= 0 for the lower part and beta >= 0 for the upper one; with kappa = 1/(2 cap), S = sum zeta,
 //     dual = (1 - theta) S - kappa/2 S^2 - (1 + theta) beta - kappa/(2 mu) beta^2.
 // zeta_{r_i} and beta are never both positive, so one signed number alpha_{r_i} = zeta_{r_i} - beta holds both and the
-// coefficients of the sample are those of any other loss (losses/hinge.hpp).  The rival r_i stands first in every list,
+// coefficients of the sample are those of any other loss (losses/loss.hpp).  The rival r_i stands first in every list,
 // or, given `labels_if_ordered`, at its place among the rivals in increasing order. mu = 0: squared hinge of Crammer
 // and Singer with margin 1 - theta; there is no fixed rival then.
 #pragma once
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/sums.hpp"
-#include "losses/hinge.hpp"
+#include "losses/loss.hpp"
 
 namespace skm {
 
@@ -184,5 +184,7 @@ class OdmLoss {
     double mu_, theta_;
     const int32_t *rival_, *labels_if_ordered_;
 };
+
+static_assert(ProximalLoss<OdmLoss>);
 
 }  // namespace skm

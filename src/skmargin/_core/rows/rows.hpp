@@ -1,12 +1,12 @@
 // Views of the rows of X, dense or CSR, and the layout of W that suits each.
 //
-// A view knows: the scores of one sample for some or all classes, how to add one sample's step to W, ||x_i||^2, x_i'v,
-// x_i'x_j.
+// What a view must have is the concept RowView below; views of rows in memory also have product(i, j) = x_i'x_j.
 // Dense rows want W class-major (a visit needs two or three classes: as many contiguous inner products), unless they
 // are so short that the sum over a vector takes longer than the products in it; sparse rows want it feature-major (a
 // stored number touches one short contiguous run).
 #pragma once
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -15,6 +15,30 @@
 #include "simd/simd.hpp"
 
 namespace skm {
+
+// A view of n rows for k classes.  W is memory of weights_size() numbers of type T, in a layout that only the view
+// knows.
+template <class Rows>
+concept RowView = requires(const Rows rows, typename Rows::T* W, int64_t i, const int32_t* cls, int32_t m, double* out,
+                           const double* in) {
+    { rows.n } -> std::convertible_to<int64_t>;
+    { rows.k } -> std::convertible_to<int32_t>;
+    { rows.cost(i) } -> std::convertible_to<double>;          // multiply-adds of row i with one class
+    { rows.squared_norm(i) } -> std::convertible_to<double>;  // ||x_i||^2
+    rows.scores_all(W, i, out);                               // out[l] = w_l'x_i for all classes
+    rows.add(W, i, cls, m, in);                               // w_l += in[j] x_i for l = cls[j], j < m
+};
+
+// What block ascent asks of a view besides.
+template <class Rows>
+concept BlockRows = RowView<Rows> && requires(const Rows rows, typename Rows::T* W, int64_t i, const int32_t* cls,
+                                              int32_t m, double* out, const double* v) {
+    { rows.d } -> std::convertible_to<int64_t>;
+    { rows.weights_size() } -> std::convertible_to<int64_t>;
+    rows.scores(W, i, cls, m, out);                       // the same for some classes
+    { rows.inner(i, v) } -> std::convertible_to<double>;  // x_i'v
+    rows.prefetch(i);                                     // row i is needed soon
+};
 
 // Zeroed memory aligned to a cache line.
 template <class T>
@@ -119,14 +143,33 @@ class DenseRows {
     bool by_feature_;
 };
 
-template <class Number, class I>
+// The index arrays of CSR rows, of 32 or 64 bits: the pair that is not used is null.  The type is chosen at each row,
+// not by a template: the solvers are compiled half as often, and one branch a row costs nothing beside its loop.
+class CsrIndices {
+  public:
+    CsrIndices(const int32_t* indptr, const int32_t* indices) : indptr32_(indptr), indices32_(indices) {}
+    CsrIndices(const int64_t* indptr, const int64_t* indices) : indptr64_(indptr), indices64_(indices) {}
+
+    int64_t begin(int64_t i) const { return indptr64_ ? indptr64_[i] : indptr32_[i]; }
+    int64_t size(int64_t i) const { return begin(i + 1) - begin(i); }
+    bool wide() const { return indptr64_ != nullptr; }
+    // The columns of row i.
+    const int32_t* narrow_columns(int64_t i) const { return indices32_ + indptr32_[i]; }
+    const int64_t* wide_columns(int64_t i) const { return indices64_ + indptr64_[i]; }
+
+  private:
+    const int32_t *indptr32_ = nullptr, *indices32_ = nullptr;
+    const int64_t *indptr64_ = nullptr, *indices64_ = nullptr;
+};
+
+template <class Number>
 class SparseRows {
   public:
     using T = Number;
-    SparseRows(const I* indptr, const I* indices, const T* values, int64_t n, int64_t d, int32_t k)
-        : n(n), d(d), k(k), indptr_(indptr), indices_(indices), values_(values), simd_(sparse_simd<T, I>()),
-          ld_(rounded_up(k, simd_.lanes)) {
-        const int64_t vectors = ld_ / simd_.lanes;
+    SparseRows(const CsrIndices& indices, const T* values, int64_t n, int64_t d, int32_t k)
+        : n(n), d(d), k(k), at_(indices), values_(values), narrow_(sparse_simd<T, int32_t>()),
+          wide_(sparse_simd<T, int64_t>()), ld_(rounded_up(k, narrow_.lanes)) {
+        const int64_t vectors = ld_ / narrow_.lanes;
         if (vectors <= 2) few_read_ = vectors == 1 ? 1 : 3, few_written_ = vectors == 1 ? 1 : 4;
     }
 
@@ -135,33 +178,40 @@ class SparseRows {
 
     void scores(const T* W, int64_t i, const int32_t* cls, int32_t m, double* f) const {
         if (m <= few_read_) {
-            simd_.scores(idx(i), val(i), nnz(i), W, ld_, cls, m, f);
+            with_columns(i, [&](const auto& simd, const auto* columns) {
+                simd.scores(columns, val(i), nnz(i), W, ld_, cls, m, f);
+            });
         } else {
             T small[on_stack], *all = buffer(small);
-            simd_.scores_all(idx(i), val(i), nnz(i), W, ld_, all);
+            all_scores(W, i, all);
             for (int32_t j = 0; j < m; ++j) f[j] = all[cls[j]];
         }
     }
     void scores_all(const T* W, int64_t i, double* f) const {
         T small[on_stack], *all = buffer(small);
-        simd_.scores_all(idx(i), val(i), nnz(i), W, ld_, all);
+        all_scores(W, i, all);
         for (int32_t l = 0; l < k; ++l) f[l] = all[l];
     }
     void add(T* W, int64_t i, const int32_t* cls, int32_t m, const double* coef) const {
         if (m <= few_written_) {
-            simd_.add(idx(i), val(i), nnz(i), W, ld_, cls, m, coef);
+            with_columns(i, [&](const auto& simd, const auto* columns) {
+                simd.add(columns, val(i), nnz(i), W, ld_, cls, m, coef);
+            });
         } else {
             T small[on_stack], *all = buffer(small);
             std::memset(all, 0, sizeof(T) * ld_);
             for (int32_t j = 0; j < m; ++j) all[cls[j]] = static_cast<T>(coef[j]);
-            simd_.add_all(idx(i), val(i), nnz(i), W, ld_, all);
+            with_columns(
+                i, [&](const auto& simd, const auto* columns) { simd.add_all(columns, val(i), nnz(i), W, ld_, all); });
         }
     }
     void prefetch(int64_t i) const {
 #if defined(__GNUC__) || defined(__clang__)
         const int64_t stored = nnz(i);
-        for (int64_t p = 0; p < stored && p < 128; p += 64 / static_cast<int64_t>(sizeof(I)))
-            __builtin_prefetch(idx(i) + p);
+        with_columns(i, [&](const auto&, const auto* columns) {
+            for (int64_t p = 0; p < stored && p < 128; p += 64 / static_cast<int64_t>(sizeof(*columns)))
+                __builtin_prefetch(columns + p);
+        });
         for (int64_t p = 0; p < stored && p < 128; p += 64 / static_cast<int64_t>(sizeof(T)))
             __builtin_prefetch(val(i) + p);
 #else
@@ -174,17 +224,20 @@ class SparseRows {
     }
     double inner(int64_t i, const double* v) const {
         const T* x = val(i);
-        const I* at = idx(i);
-        return summed(nnz(i), [=](int64_t p) { return x[p] * v[at[p]]; });
+        return with_columns(
+            i, [&](const auto&, const auto* at) { return summed(nnz(i), [=](int64_t p) { return x[p] * v[at[p]]; }); });
     }
     double product(int64_t i, int64_t j) const {
         double s = 0;
-        for (int64_t p = 0, q = 0; p < nnz(i) && q < nnz(j);) {
-            const I a = idx(i)[p], b = idx(j)[q];
-            if (a == b) s += static_cast<double>(val(i)[p]) * val(j)[q];
-            p += a <= b;
-            q += b <= a;
-        }
+        with_columns(i, [&](const auto&, const auto* at) {
+            const auto* other = at - at_.begin(i) + at_.begin(j);
+            for (int64_t p = 0, q = 0; p < nnz(i) && q < nnz(j);) {
+                const auto a = at[p], b = other[q];
+                if (a == b) s += static_cast<double>(val(i)[p]) * val(j)[q];
+                p += a <= b;
+                q += b <= a;
+            }
+        });
         return s;
     }
     T& weight(T* W, int32_t l, int64_t j) const { return W[j * ld_ + l]; }
@@ -193,9 +246,17 @@ class SparseRows {
     const int32_t k;
 
   private:
-    const I* idx(int64_t i) const { return indices_ + indptr_[i]; }
-    const T* val(int64_t i) const { return values_ + indptr_[i]; }
-    int64_t nnz(int64_t i) const { return static_cast<int64_t>(indptr_[i + 1] - indptr_[i]); }
+    // Calls f(vector loops, columns of row i) for the type of the indices.
+    template <class F>
+    auto with_columns(int64_t i, F f) const {
+        return at_.wide() ? f(wide_, at_.wide_columns(i)) : f(narrow_, at_.narrow_columns(i));
+    }
+    void all_scores(const T* W, int64_t i, T* all) const {
+        with_columns(
+            i, [&](const auto& simd, const auto* columns) { simd.scores_all(columns, val(i), nnz(i), W, ld_, all); });
+    }
+    const T* val(int64_t i) const { return values_ + at_.begin(i); }
+    int64_t nnz(int64_t i) const { return at_.size(i); }
     // A buffer of one number a class: `small` where it is large enough.
     T* buffer(T* small) const {
         if (ld_ <= on_stack) return small;
@@ -204,13 +265,15 @@ class SparseRows {
         return large.data();
     }
     static constexpr int64_t on_stack = 64;
-    const I* indptr_;
-    const I* indices_;
+    const CsrIndices at_;
     const T* values_;
-    const SparseSimd<T, I>& simd_;
+    const SparseSimd<T, int32_t>& narrow_;
+    const SparseSimd<T, int64_t>& wide_;
     int64_t ld_;
     // Up to so many classes single numbers of W are read or written faster than whole vectors of classes.
     int32_t few_read_ = 5, few_written_ = 8;
 };
+
+static_assert(RowView<DenseRows<double>> && RowView<SparseRows<float>>);
 
 }  // namespace skm

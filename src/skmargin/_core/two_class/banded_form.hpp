@@ -16,15 +16,16 @@
 
 #include "base/blas.hpp"
 #include "simd/simd.hpp"
+#include "tuning.hpp"
 
 namespace skm {
 
 class BandedForm {
   public:
     // M is (n, n), column-major, read from its diagonal downwards; it is overwritten with the reflectors and kept.
-    BandedForm(double* M, int n)
-        : n_(n), b_(std::max(1, std::min(n - 1, n < wide_band_from ? 16 : 32))), M_(M),
-          band_(static_cast<size_t>(n) * (b_ + 1)) {
+    BandedForm(double* M, int n, const RidgeTuning& tuning = {})
+        : n_(n), b_(std::max(1, std::min(n - 1, n < tuning.wide_band_from ? tuning.narrow_band : tuning.wide_band))),
+          M_(M), band_(static_cast<size_t>(n) * (b_ + 1)) {
         S_.reserve(static_cast<size_t>(n) * b_);
         std::vector<double> work(static_cast<size_t>(3) * n * b_), small(static_cast<size_t>(4) * b_ * b_);
         int k = 0;
@@ -64,8 +65,6 @@ class BandedForm {
     }
 
   private:
-    static constexpr int wide_band_from = 400;  // rows; below, systems with a wider band cost more than it saves
-
     double& at(int row, int column) { return M_[static_cast<size_t>(column) * n_ + row]; }
     double& band(int row, int column) { return band_[static_cast<size_t>(column) * (b_ + 1) + row - column]; }
     const double* V(int k) const { return M_ + static_cast<size_t>(k) * n_ + k + b_; }

@@ -23,8 +23,10 @@
 #include <limits>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "base/random.hpp"
 #include "rows/rows.hpp"
+#include "tuning.hpp"
 
 namespace skm {
 
@@ -53,10 +55,10 @@ class GramView {
 
 // Scores by the rows themselves: w is kept.
 template <class Rows>
-class RowView {
+class WeightView {
   public:
     using T = typename Rows::T;
-    explicit RowView(const Rows& rows) : n(rows.n), rows_(rows), W_(rows.weights_size()), w_(rows.d) {}
+    explicit WeightView(const Rows& rows) : n(rows.n), rows_(rows), W_(rows.weights_size()), w_(rows.d) {}
 
     double score(int64_t i) const {
         double f = 0;
@@ -93,12 +95,13 @@ struct BoxOutcome {
     bool converged = false;
 };
 
-template <class View, class InterruptPoll>
+template <class View>
 class BoxAscent {
   public:
-    BoxAscent(View& view, const BoxProblem& problem, std::vector<double>& g, InterruptPoll& poll, uint64_t seed)
-        : view_(view), p_(problem), g_(g), poll_(poll), random_(seed), order_(view.n), skips_left_(view.n),
-          skip_length_(view.n), curvature_(view.n) {
+    BoxAscent(View& view, const BoxProblem& problem, std::vector<double>& g, InterruptPoll& poll, uint64_t seed,
+              const BoxTuning& tuning = {})
+        : view_(view), p_(problem), g_(g), poll_(poll), tuning_(tuning), random_(seed), order_(view.n),
+          skips_left_(view.n), skip_length_(view.n), curvature_(view.n) {
         for (int64_t i = 0; i < view.n; ++i) {
             order_[i] = i;
             curvature_[i] = std::max(0.0, view.curvature(i));
@@ -110,7 +113,7 @@ class BoxAscent {
     BoxOutcome run(double tol, int64_t max_passes) {
         BoxOutcome out = measure(tol);
         while (!out.converged && out.passes < max_passes) {
-            const int64_t some = std::min<int64_t>(5, max_passes - out.passes);
+            const int64_t some = std::min<int64_t>(tuning_.passes_between_checks, max_passes - out.passes);
             for (int64_t j = 0; j < some; ++j) pass();
             const int64_t passes = out.passes + some;
             out = measure(tol);
@@ -131,7 +134,7 @@ class BoxAscent {
             if (moved > 0) {
                 skip_length_[i] = 0;
             } else {
-                skip_length_[i] = std::min(16, std::max(1, 2 * skip_length_[i]));
+                skip_length_[i] = std::min(tuning_.longest_skip, std::max(1, 2 * skip_length_[i]));
                 skips_left_[i] = skip_length_[i];
             }
         }
@@ -190,6 +193,7 @@ class BoxAscent {
     const BoxProblem p_;
     std::vector<double>& g_;
     InterruptPoll& poll_;
+    const BoxTuning tuning_;
     Random random_;
     std::vector<int64_t> order_;
     std::vector<int> skips_left_, skip_length_;

@@ -28,8 +28,6 @@ namespace skm {
 
 constexpr double smallest_shift = 1e-12;    // strength / largest eigenvalue from which M + s I keeps its digits
 constexpr double largest_residual = 1e-13;  // times |T| |z|, from which on a system does not count as solved
-constexpr int reflector_block = 64;         // columns that LAPACK handles together
-constexpr int few_vectors = 16;             // for which that does not pay
 
 enum class Form { squared, shifted, normal };
 
@@ -148,16 +146,16 @@ inline RidgePaths solve_alternating(const RidgeProblem& problem, const std::vect
 }
 
 // Memory that LAPACK needs to apply reflectors to some vectors.
-inline std::vector<double> reflector_work(int vectors) {
-    return std::vector<double>(vectors < few_vectors
-                                   ? std::max(1, vectors)
-                                   : static_cast<size_t>(reflector_block) * (vectors + reflector_block + 1));
+inline std::vector<double> reflector_work(int vectors, const RidgeTuning& tuning) {
+    return std::vector<double>(vectors < tuning.few_vectors ? std::max(1, vectors)
+                                                            : static_cast<size_t>(tuning.reflector_block) *
+                                                                  (vectors + tuning.reflector_block + 1));
 }
 
 // M is symmetric (n, n), its rows from the diagonal on; it is overwritten.  x is (m + 1, n), M becomes shrink M.
 inline RidgePaths symmetric_paths(const RidgeProblem& problem, Form form, double* M, int n, double shrink,
-                                  std::vector<double> x) {
-    BandedForm condensed(M, n);
+                                  std::vector<double> x, const RidgeTuning& tuning) {
+    BandedForm condensed(M, n, tuning);
     for (double& value : condensed.values()) value *= shrink;
     condensed.apply("T", x.data(), problem.vectors());
     RidgePaths out = solve_banded(problem, form, condensed.values(), condensed.width(), x);
@@ -167,7 +165,8 @@ inline RidgePaths symmetric_paths(const RidgeProblem& problem, Form form, double
 
 // A is (n, N), n <= N, overwritten; x is (m + 1, n).  Row order of A is the column order of A': LAPACK sees the
 // transposed one.
-inline RidgePaths bidiagonal_paths(const RidgeProblem& problem, double* A, int n, int N, std::vector<double> inside) {
+inline RidgePaths bidiagonal_paths(const RidgeProblem& problem, double* A, int n, int N, std::vector<double> inside,
+                                   const RidgeTuning& tuning) {
     const int r = n, vectors = problem.vectors(), systems = problem.systems();
     std::vector<double> tau(r), square(static_cast<size_t>(r) * r), work;
     int lwork, info = 0;
@@ -175,7 +174,7 @@ inline RidgePaths bidiagonal_paths(const RidgeProblem& problem, double* A, int n
         work.assign(values, 0);
         lwork = static_cast<int>(values);
     };
-    sized(static_cast<size_t>(reflector_block) * N);
+    sized(static_cast<size_t>(tuning.reflector_block) * N);
     const bool wide = n < N;
     if (wide) blas.geqrf(&N, &n, A, &N, tau.data(), work.data(), &lwork, &info);  // A' = Q R
     for (int column = 0; column < r; ++column)
@@ -183,12 +182,12 @@ inline RidgePaths bidiagonal_paths(const RidgeProblem& problem, double* A, int n
                     &square[static_cast<size_t>(column) * r]);
 
     std::vector<double> d(r), e(r), tau_left(r), tau_right(r);
-    sized(static_cast<size_t>(reflector_block) * 2 * r);
+    sized(static_cast<size_t>(tuning.reflector_block) * 2 * r);
     blas.gebrd(&r, &r, square.data(), &r, d.data(), e.data(), tau_left.data(), tau_right.data(), work.data(), &lwork,
                &info);
     const auto apply = [&](const char* which, const char* transposed, const std::vector<double>& tau_of,
                            std::vector<double>& to, int count) {
-        work = reflector_work(count);
+        work = reflector_work(count, tuning);
         lwork = static_cast<int>(work.size());
         blas.ormbr(which, "L", transposed, &r, &count, &r, square.data(), &r, tau_of.data(), to.data(), &r, work.data(),
                    &lwork, &info);
@@ -214,7 +213,7 @@ inline RidgePaths bidiagonal_paths(const RidgeProblem& problem, double* A, int n
     found.coef.assign(static_cast<size_t>(systems) * N, 0);
     for (int v = 0; v < systems; ++v)
         std::copy_n(&right[static_cast<size_t>(v) * r], r, &found.coef[static_cast<size_t>(v) * N]);
-    work = reflector_work(systems);
+    work = reflector_work(systems, tuning);
     lwork = static_cast<int>(work.size());
     blas.ormqr("L", "N", &N, &systems, &r, A, &N, tau.data(), found.coef.data(), &N, work.data(), &lwork, &info);
     return found;

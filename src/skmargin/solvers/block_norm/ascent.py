@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -31,7 +31,7 @@ from scipy import linalg, sparse
 from ..._core import _ext
 from ..._runtime.progress import print_line
 from ..._runtime.threads import blas_threads
-from ...rows.arrays import Rows, core_arrays, moments, suitable_storage, total_variance
+from ...rows.arrays import Rows, core_rows, moments, suitable_storage, total_variance
 from ...rows.row_cache import RowCache
 from ..dual.linear import solve_linear
 from ..dual.plan import face_steps_pay, float32_suffices, precision_stages, splits_off_mean
@@ -40,7 +40,7 @@ from ..tuning import DEFAULT, BlockNormTuning, Tuning
 from .interior_point import InteriorPoint, half_square, solve_interior
 
 Matrix = np.ndarray | RowCache
-Result = dict[str, Any]  # of the core
+CoreRows = _ext.Rows | _ext.KernelMatrix
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class LpKernelState(DualState):
 class Stage(NamedTuple):
     """Block ascent on the rows in one number type: the relative gap to reach, and whether it may give up."""
 
-    arrays: tuple[Any, ...]
+    rows: CoreRows
     goal: float
     may_stall: bool
 
@@ -61,7 +61,7 @@ class _Plan:
     """Gears of one solve: block ascent in stages, then interior-point steps where `dense_rows` are within reach."""
 
     stages: list[Stage]
-    solve: Callable[..., Result]  # block ascent of the core for these arrays
+    linear: bool  # rows of features, not of a kernel matrix
     mean: np.ndarray | None  # taken off the features
     face_steps: bool
     dense_rows: Callable[[], np.ndarray] | None  # for interior-point steps; None: too many parameters
@@ -111,13 +111,13 @@ def solve_lp(
     strength, mean_strength = mean_cap * total_variance(centre, square), mean_cap * float(centre @ centre)
     centred = fit_intercept or splits_off_mean(strength, mean_strength, tuning=tuning.linear)
     if X.shape[0] * X.shape[1] * n_classes <= tuning.linear.tiny_work:
-        stages = _tiny(core_arrays(X, np.float64), tol)
+        stages = _tiny(core_rows(X, np.float64), tol)
     else:
         kinds = precision_stages(X, tol, float32_suffices(centre, square), tuning.linear)
-        stages = [Stage(core_arrays(X, dtype), goal, may_stall) for dtype, goal, may_stall in kinds]
+        stages = [Stage(core_rows(X, dtype), goal, may_stall) for dtype, goal, may_stall in kinds]
     plan = _Plan(
         stages,
-        _ext.lp_csr if sparse.issparse(X) else _ext.lp_dense,
+        True,
         centre if centred else None,
         face_steps_pay(X, n_classes, tuning.linear),
         (lambda: X.toarray() if sparse.issparse(X) else X)
@@ -197,20 +197,19 @@ def few_parameters(shape: tuple[int, int], k: int, tuning: BlockNormTuning = DEF
     return min(n, d) * k <= tuning.interior_parameters and n * d * k <= tuning.interior_size
 
 
-def _tiny(arrays: tuple[Any, ...], tol: float) -> list[Stage]:
+def _tiny(rows: CoreRows, tol: float) -> list[Stage]:
     """What the user asked for, and then rounding, which costs next to nothing here."""
-    return [Stage(arrays, tol, False), Stage(arrays, min(tol, GAP_FLOOR), True)]
+    return [Stage(rows, tol, False), Stage(rows, min(tol, GAP_FLOOR), True)]
 
 
 def _kernel_plan(K: Matrix, problem: _Problem, tiny: bool, tol: float, R: np.ndarray | None, tuning: Tuning) -> _Plan:
     n, k = len(problem.y), problem.n_classes
-    arrays: tuple[Any, ...] = (K, K.diagonal) if isinstance(K, RowCache) else (K,)
-    single = problem.tol != tol
-    stages = _tiny(arrays, tol) if tiny else [Stage(arrays, problem.tol, single)]
+    rows = _ext.KernelMatrix(K, K.diagonal) if isinstance(K, RowCache) else _ext.KernelMatrix(K)
+    stages = _tiny(rows, tol) if tiny else [Stage(rows, problem.tol, bool(problem.tol < tol))]  # float32 may stall
     reachable = R is not None and few_parameters(R.shape, k, tuning.block_norm)
     return _Plan(
         stages,
-        _ext.lp_rows if isinstance(K, RowCache) else _ext.lp_gram,
+        False,
         np.zeros(n) if problem.fit_intercept else None,
         True,
         (lambda: np.asarray(R)) if reachable else None,
@@ -254,7 +253,7 @@ class _Solve:
         if state is not None:
             state = state.rescaled(problem.cap)
             self.duals, self.multipliers = state.duals, state.multipliers
-        self.best: Result | None = None
+        self.best: _ext.Result | None = None
         self.bound, self.passes, self.rough, self.interior = -np.inf, 0, False, False
 
     def ascend(self) -> None:
@@ -262,20 +261,20 @@ class _Solve:
         problem, plan = self.problem, self.plan
         most = plan.ascent_passes(problem.n_classes, problem.max_iter)
         for stage in plan.stages:
-            out = plan.solve(
-                *stage.arrays, problem.y, problem.cap, problem.n_classes, problem.p / (problem.p - 1), plan.mean,
-                problem.fit_intercept, self.multipliers, *self.duals,
-                stage.goal, most - self.passes, stage.may_stall, plan.face_steps, problem.seed + self.passes,
+            options = _ext.Options(
+                tol=stage.goal, max_iter=most - self.passes, stop_on_stall=stage.may_stall, face_steps=plan.face_steps,
+                seed=problem.seed + self.passes,
             )  # fmt: skip
-            self.duals, self.multipliers = DualLists(*out["duals"]), out["multipliers"]
-            self.passes += out["passes"]
-            gap = relative_gap(out["primal"], out["gap"])
-            self._print(f"{self.passes} passes", out["primal"], gap)
+            out = self._block_ascent(stage.rows, options, plan.mean, self.multipliers, self.duals)
+            self.duals, self.multipliers = DualLists(*out.duals), out.multipliers
+            self.passes += out.n_iter
+            gap = relative_gap(out.objective, out.gap)
+            self._print(f"{self.passes} passes", out.objective, gap)
             if self.rough:
                 self.best, self.bound = None, -np.inf
             self.rough = stage.goal > problem.tol
-            self.bound = max(self.bound, out["primal"] - out["gap"])
-            if self.best is None or out["primal"] <= self.best["primal"]:
+            self.bound = max(self.bound, out.objective - out.gap)
+            if self.best is None or out.objective <= self.best.objective:
                 self.best = out
             # Only float32 stages have a goal below tol that is not rounding: where they reach it, that is enough.
             if self.passes >= most or (problem.tol > stage.goal > GAP_FLOOR and gap <= stage.goal):
@@ -283,7 +282,7 @@ class _Solve:
 
     def _is_within(self, tol: float) -> bool:
         assert self.best is not None
-        return bool(self.best["primal"] - self.bound <= tol * self.best["primal"]) and not self.rough
+        return bool(self.best.objective - self.bound <= tol * self.best.objective) and not self.rough
 
     def reached(self, tol: float) -> bool:
         """Whether the gap is reached, or the iterations used up."""
@@ -303,26 +302,33 @@ class _Solve:
             )  # fmt: skip
         self.passes += point.n_iter
         out = self._certificate(point)
-        self._print(f"{point.n_iter} interior-point steps", out["primal"], relative_gap(out["primal"], out["gap"]))
-        self.bound = max(-np.inf if self.rough else self.bound, out["primal"] - out["gap"])
-        if point.objective < out["primal"]:
-            out |= {"W": point.W, "b": point.b, "primal": point.objective}
+        self._print(f"{point.n_iter} interior-point steps", out.objective, relative_gap(out.objective, out.gap))
+        self.bound = max(-np.inf if self.rough else self.bound, out.objective - out.gap)
+        if point.objective < out.objective:
+            out.W, out.b, out.objective = point.W, point.b, point.objective
             self.interior = True
         assert self.best is not None
-        if self.rough or out["primal"] <= self.best["primal"]:
+        if self.rough or out.objective <= self.best.objective:
             self.best = out
         else:
             self.interior = False
 
-    def _certificate(self, point: InteriorPoint) -> Result:
+    def _certificate(self, point: InteriorPoint) -> _ext.Result:
         problem, plan = self.problem, self.plan
         b = point.b
-        if problem.fit_intercept and plan.solve in (_ext.lp_dense, _ext.lp_csr):
+        if problem.fit_intercept and plan.linear:
             b = b + point.W @ plan.mean
-        return plan.solve(
-            *plan.stages[-1].arrays, problem.y, problem.cap, problem.n_classes, problem.p / (problem.p - 1),
-            plan.mean if problem.fit_intercept else None, problem.fit_intercept, b,
-            *_dual_lists(point.alpha, problem.cap), problem.tol, 0, False, False, problem.seed,
+        options = _ext.Options(tol=problem.tol, max_iter=0, seed=problem.seed)
+        mean = plan.mean if problem.fit_intercept else None
+        return self._block_ascent(plan.stages[-1].rows, options, mean, b, _dual_lists(point.alpha, problem.cap))
+
+    def _block_ascent(
+        self, rows: CoreRows, options: _ext.Options, mean: np.ndarray | None, b: np.ndarray, duals: DualLists
+    ) -> _ext.Result:
+        problem = self.problem
+        return _ext.block_norm_ascent(
+            rows, _ext.Problem(problem.y, problem.cap, problem.n_classes, "max"), options,
+            q=problem.p / (problem.p - 1), b=b, duals=duals, mean=mean, fit_intercept=problem.fit_intercept,
         )  # fmt: skip
 
     def _print(self, what: str, objective: float, gap: float) -> None:
@@ -333,11 +339,10 @@ class _Solve:
         """The best point with its certificate."""
         best = self.best
         assert best is not None
-        gap = max(best["primal"] - self.bound, 0.0) / max(best["primal"], np.finfo(float).tiny)
-        b = best["b"] - best["b"].mean()  # a constant added to all intercepts changes nothing: the one with sum zero
+        gap = max(best.objective - self.bound, 0.0) / max(best.objective, np.finfo(float).tiny)
+        b = best.b - best.b.mean()  # a constant added to all intercepts changes nothing: the one with sum zero
         return DualState(
-            best["W"], b, DualLists(*best["duals"]), best["multipliers"], self.problem.cap, best["primal"], gap,
-            self.passes,
+            best.W, b, DualLists(*best.duals), best.multipliers, self.problem.cap, best.objective, gap, self.passes
         )  # fmt: skip
 
 

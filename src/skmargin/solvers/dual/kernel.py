@@ -80,7 +80,7 @@ def solve_kernel_dual(
         ``C`` times the weight of each sample, positive.
     n_classes : int
         Number of classes k.
-    loss : {"max", "sum", "top", "band"}
+    loss : {"max", "sum", "top", "odm"}
         Crammer-Singer, Weston-Watkins, the mean of the ``top_k`` largest hinges, or the loss of the optimal margin
         distribution machine with fixed rivals (_core/losses/odm.hpp).
     top_k : int, default=1
@@ -96,7 +96,7 @@ def solve_kernel_dual(
     state : KernelState, optional
         Start: duals that satisfy the bounds (after a change of C, multiplied by the ratio of the two).
     mu, theta, rivals : float, float, ndarray of shape (n,), int32
-        For ``"band"``; no rivals with ``mu=0``.
+        For ``"odm"``; no rivals with ``mu=0``.
     share, reference : float, default=0
         A gap of ``majorizer_share * (majorizer_value - objective)`` is small enough as well.
     spoilt : ndarray of int, optional
@@ -153,7 +153,7 @@ class _Rounds:
     @property
     def drop(self) -> float:
         """Share of the gap of a working set at which a round stops."""
-        return self.tuning.round_drop_odm if self.work.loss.name == "band" else self.tuning.round_drop
+        return self.tuning.round_drop_odm if self.work.loss.name == "odm" else self.tuning.round_drop
 
     def start_is_solution(self, state: KernelState | None) -> bool:
         """Whether the start is certified already."""

@@ -23,7 +23,7 @@ from scipy import sparse
 from ..._core import _ext
 from ..._runtime.progress import print_line
 from ..._runtime.threads import thread_count
-from ...rows.arrays import Rows, core_arrays, suitable_storage
+from ...rows.arrays import Rows, core_rows, suitable_storage
 from ..blocks.plan import suits
 from ..tuning import DEFAULT, Tuning
 from .many_rows import SAMPLE_TOL, solve_many_rows
@@ -93,25 +93,30 @@ class _Gears:
     def block_passes(self, state: DualState, stage: Stage, budget: float, max_passes: int) -> DualState:
         """Block passes from a state on, until ``max_passes`` in all have been made or ``budget`` flops spent."""
         problem, plan = self.problem, self.plan
-        solve = _ext.csr_blocks if sparse.issparse(problem.X) else _ext.dense_blocks
-        settled = state.n_iter > 1  # after another stage: a trial has n_iter = 1, a start from other weights 0
-        out = solve(
-            *core_arrays(problem.X, stage.dtype), problem.y, problem.cap, problem.n_classes, problem.loss,
-            problem.top_k, plan.mean, problem.fit_intercept, state.multipliers, *state.duals,
-            float(stage.goal), max(1, max_passes - state.n_iter), float(budget), float(plan.warm_budget),
-            stage.may_stall, plan.face_steps, settled, self.seed + state.n_iter, self.threads,
+        options = _ext.Options(
+            tol=stage.goal,
+            max_iter=max(1, max_passes - state.n_iter),
+            max_work=budget,
+            work_when_near=plan.warm_budget,
+            stop_on_stall=stage.may_stall,
+            face_steps=plan.face_steps,
+            near_optimum=state.n_iter > 1,  # after another stage: a trial has n_iter = 1, a start from other weights 0
+            seed=self.seed + state.n_iter,
+            threads=self.threads,
+        )
+        out = _ext.block_ascent(
+            core_rows(problem.X, stage.dtype), problem.core(), options, b=state.multipliers, duals=state.duals,
+            mean=plan.mean, fit_intercept=problem.fit_intercept,
         )  # fmt: skip
-        self.spent += out["work"]
-        passes = state.n_iter + out["passes"]
-        gap = relative_gap(out["primal"], out["gap"])
+        self.spent += out.work
+        passes = state.n_iter + out.n_iter
+        gap = relative_gap(out.objective, out.gap)
         if self.verbose:
             print_line(
                 f"{'sparse' if sparse.issparse(problem.X) else 'dense'} rows, {np.dtype(stage.dtype).name}: "
-                f"{passes} passes, objective {out['primal']:.6g}, relative gap {gap:.1e}"
+                f"{passes} passes, objective {out.objective:.6g}, relative gap {gap:.1e}"
             )
-        return DualState(
-            out["W"], out["b"], DualLists(*out["duals"]), out["multipliers"], problem.cap, out["primal"], gap, passes
-        )
+        return DualState(out.W, out.b, DualLists(*out.duals), out.multipliers, problem.cap, out.objective, gap, passes)
 
     def newton(self, state: DualState, max_iter: int) -> DualState:
         """Newton steps from a state on."""

@@ -21,18 +21,20 @@ def newton_steps(
     X = problem.X.toarray() if sparse.issparse(problem.X) else problem.X
     with blas_threads(1):
         out = _ext.newton(
-            np.ascontiguousarray(X, dtype=np.float64), problem.y, problem.cap, problem.n_classes, problem.loss,
-            problem.top_k, problem.fit_intercept, tol, max_iter,
-            tuple(start.duals) if len(start.duals.alpha) else None, start.b, seed,
-        )  # fmt: skip
-    if not np.isfinite(out["objective"]):  # numbers beyond double precision on the way
+            np.ascontiguousarray(X, dtype=np.float64),
+            problem.core(),
+            _ext.Options(tol=tol, max_iter=max_iter, seed=seed),
+            b=start.b,
+            duals=start.duals if len(start.duals.alpha) else None,
+            fit_intercept=problem.fit_intercept,
+        )
+    if not np.isfinite(out.objective):  # numbers beyond double precision on the way
         return start
-    gap = relative_gap(out["objective"], out["gap"])
+    gap = relative_gap(out.objective, out.gap)
     if verbose:
-        print_line(f"Newton: {out['n_newton']} steps, objective {out['objective']:.6g}, relative gap {gap:.1e}")
-    duals = DualLists(out["indptr"], out["classes"], out["alpha"])
+        print_line(f"Newton: {out.n_iter} steps, objective {out.objective:.6g}, relative gap {gap:.1e}")
     found = DualState(
-        out["W"], out["b"], duals, out["b"] + out["W"] @ mean, problem.cap, out["objective"], gap,
-        start.n_iter + out["n_newton"],
+        out.W, out.b, DualLists(*out.duals), out.b + out.W @ mean, problem.cap, out.objective, gap,
+        start.n_iter + out.n_iter,
     )  # fmt: skip
     return found if np.isinf(start.objective) else best_of_both(start, found)

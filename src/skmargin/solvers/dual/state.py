@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..._core import _ext
 from ...rows.arrays import Rows
 
 GAP_FLOOR = 1e-14  # relative gap that rounding allows
@@ -32,6 +33,10 @@ class LinearProblem:
     def shape(self) -> tuple[int, int, int]:
         """Rows, features, classes."""
         return self.X.shape[0], self.X.shape[1], self.n_classes
+
+    def core(self) -> _ext.Problem:
+        """What the core knows of it, but for the rows."""
+        return _ext.Problem(self.y, self.cap, self.n_classes, self.loss, top_k=self.top_k)
 
 
 class DualLists(NamedTuple):

@@ -27,7 +27,7 @@ def _aligned_zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
 
 
 class LossSpec(NamedTuple):
-    """The loss as the core takes it: its name, and what belongs to "top" and to "band" (ODM)."""
+    """The loss as the core takes it: its name, and what belongs to "top" and to "odm"."""
 
     name: str
     top_k: int = 1
@@ -38,6 +38,12 @@ class LossSpec(NamedTuple):
     def of(self, samples: np.ndarray) -> LossSpec:
         """The loss of some samples."""
         return self._replace(rivals=self.rivals[samples]) if len(self.rivals) else self
+
+    def core(self, y: np.ndarray, cap: np.ndarray, n_classes: int) -> _ext.Problem:
+        """The problem of samples with these labels and caps."""
+        return _ext.Problem(
+            y, cap, n_classes, self.name, top_k=self.top_k, mu=self.mu, theta=self.theta, fixed_rivals=self.rivals
+        )
 
 
 class WorkingSetAscent:
@@ -56,6 +62,7 @@ class WorkingSetAscent:
         tuning: KernelTuning,
     ) -> None:
         self.rows, self.y, self.cap, self.loss, self.tol, self.tuning = rows, y, cap, loss, tol, tuning
+        self.problem = loss.core(y, cap, k)
         self.extra_lengths, self.savings = 0 * STRETCHES, 0 * STRETCHES
         n = rows.n
         square, total_cap = float(np.abs(rows.diagonal).mean()), float(cap.sum())
@@ -128,26 +135,27 @@ class WorkingSetAscent:
         F *= self.stretch
         b, values, nothing = self.stretch * self.b, np.empty_like(self.sample_gaps), np.zeros(0)
         zeros, free = np.zeros_like(self.alpha), np.empty_like(self.free)  # without duals the gap is the loss
-        _ext.kernel_gaps(F, zeros, self.y, self.cap, b, values, free, nothing, nothing, self.loss)
+        _ext.kernel_gaps(
+            F, zeros, self.problem, shift=b, gap_of=values, free=free, stretches=nothing, savings=nothing
+        )  # fmt: skip
         return values
 
     def evaluate(self) -> None:
         """Gaps of all samples; objective and duality gap for the best of the lengths tried for the class vectors."""
-        self.gap, value, dual, product = _ext.kernel_gaps(
+        sums = _ext.kernel_gaps(
             self.F,
             self.alpha,
-            self.y,
-            self.cap,
-            self.b,
-            self.sample_gaps,
-            self.free,
-            self.extra_lengths,
-            self.savings,
-            self.loss,
+            self.problem,
+            shift=self.b,
+            gap_of=self.sample_gaps,
+            free=self.free,
+            stretches=self.extra_lengths,
+            savings=self.savings,
         )
-        self.norm = product - self.coef_sum @ self.b
-        self.bound = dual + 0.5 * self.norm - product  # lower bound, valid where sum_i c_il = 0
-        self.objective = value + 0.5 * self.norm
+        self.gap = sums.gap
+        self.norm = sums.product - self.coef_sum @ self.b
+        self.bound = sums.dual + 0.5 * self.norm - sums.product  # lower bound, valid where sum_i c_il = 0
+        self.objective = sums.value + 0.5 * self.norm
         change = self.savings + (self.extra_lengths + 0.5 * self.extra_lengths**2) * self.norm
         best = int(change.argmin())
         self.stretch = 1.0
@@ -182,7 +190,7 @@ class WorkingSetAscent:
     def choose_stretches(self) -> None:
         """Lengths to try next, from the last objective; the loss of ODM has no kinks and needs none."""
         longest = 0.0
-        if self.norm > 0 and self.loss.name != "band":
+        if self.norm > 0 and self.loss.name != "odm":
             longest = self.tuning.stretch * min(1.0, self.tol * self.objective / self.norm)
         self.extra_lengths = longest * STRETCHES
 
@@ -204,29 +212,27 @@ class WorkingSetAscent:
         F[:, : rows.n if whole else len(W)] = self.F if whole else self.F[:, W]
         alpha = self.alpha[W]
         trials = slice(None if self.stretch > 1 else 0)  # lengths that do not help now will not help soon
-        gap, passes, updates = _ext.kernel_ascent(
+        out = _ext.kernel_ascent(
             matrix,
             row,
             column,
             F,
             alpha,
-            self.y[W],
-            self.cap[W],
-            self.curvature[W],
-            self.b,
-            self.coef_sum,
-            self.proximal,
-            self.extra_lengths[trials],
-            self.savings[trials],
-            self.norm,
-            target,
-            max_passes,
-            seed,
-            self.loss.of(W),
+            self.loss.of(W).core(self.y[W], self.cap[W], len(self.F)),
+            curvature=self.curvature[W],
+            b=self.b,
+            tot=self.coef_sum,
+            t=self.proximal,
+            stretches=self.extra_lengths[trials],
+            savings=self.savings[trials],
+            norm=self.norm,
+            target=target,
+            max_iter=max_passes,
+            seed=seed,
         )
-        self.n_iter += passes
-        self.n_updates += updates
-        if whole and updates <= self.tuning.incremental_steps * len(W) and rows.dtype == np.float32:
+        self.n_iter += out.n_iter
+        self.n_updates += out.n_updates
+        if whole and out.n_updates <= self.tuning.incremental_steps * len(W) and rows.dtype == np.float32:
             self.F, self.alpha[W] = F, alpha
         else:
             del F
@@ -237,7 +243,7 @@ class WorkingSetAscent:
             self._add(W, step)
         self.choose_stretches()
         self.evaluate()
-        return gap > target and passes < max_passes
+        return out.gap > target and out.n_iter < max_passes
 
     def select(self) -> np.ndarray:
         """The next working set."""
@@ -286,7 +292,7 @@ class WorkingSetAscent:
         """Make the duals satisfy sum_i c_il = 0 and shift the intercepts to match."""
         alpha, F = self.alpha, self.F
         self.alpha, self.F = alpha.copy(), F.copy()
-        _ext.kernel_balance(self.F, self.alpha, self.y, self.cap, self.b, self.loss)
+        _ext.kernel_circulation(self.F, self.alpha, self.problem, self.b)
         step = coefficients(self.alpha - alpha, self.y)
         changed = np.flatnonzero(step.any(axis=1))
         self._add(changed, step[changed])

@@ -19,14 +19,13 @@ The run ends when the gap to D is small enough, or when nothing moves any more.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..._core import _ext
 from ..._runtime.progress import print_line, report
-from ...rows.arrays import Rows, core_arrays
+from ...rows.arrays import Rows, core_rows
 from ...rows.gram import row_blocks
 from ..dual.state import relative_gap
 from ..tuning import DEFAULT, Tuning
@@ -98,11 +97,10 @@ def epoch(
 
     Step number t has the length ``step / (1 + decay (t + first))``; without variance reduction it is plain SGD.
     """
-    run: Any = _ext.csr_epoch if sparse.issparse(X) else _ext.dense_epoch
-    out: tuple[np.ndarray, np.ndarray, float] = run(
-        *core_arrays(X, np.float64), y, cap, W, b, fit_intercept, step, decay, first, variance_reduction, seed
-    )
-    return out
+    return _ext.svrg_epoch(
+        core_rows(X, np.float64), y, cap, W, b, fit_intercept=fit_intercept, eta=step, decay=decay, first=first,
+        reduce=variance_reduction, seed=seed,
+    )  # fmt: skip
 
 
 def first_step(X: Rows, cap: np.ndarray, n_classes: int) -> float:

@@ -82,7 +82,7 @@ class KernelInner:
             state, self.ratio = replace(state, alpha=alpha), 1.0
         last = max_iter if self.budget == np.inf else first_gear_iterations(max_iter, self.limits.tuning.linear)
         state = solve_kernel_dual(
-            self.rows, problem.y, problem.cap, problem.n_classes, "band", mu=mu, theta=problem.theta, rivals=rivals,
+            self.rows, problem.y, problem.cap, problem.n_classes, "odm", mu=mu, theta=problem.theta, rivals=rivals,
             fit_intercept=problem.fit_intercept, tol=tol,
             majorizer_share=majorizer_share, majorizer_value=majorizer_value,
             max_iter=max(1, last - self.n_iter), random_state=self.limits.seed + self.n_iter, state=state,
@@ -119,72 +119,97 @@ class KernelInner:
         return kernel_zero(self.problem)
 
 
-class FactorInner(NewtonInner):
+class FactorInner:
     """Newton steps on the rows of a factor."""
 
     def __init__(
         self, rows: KernelRows, R: np.ndarray, problem: OdmProblem, limits: Limits, start: KernelPoint
     ) -> None:
         duals, b = DualLists.of_table(start.state.alpha), start.state.b
-        super().__init__(R, problem, limits.seed, LinearPoint(start.coef.T @ R, b, duals, b, start.y, start.cap))
+        point = LinearPoint(start.coef.T @ R, b, duals, b, start.y, start.cap)
+        self.newton = NewtonInner(R, problem, limits.seed, point)
+        self.rows, self.problem, self.n_iter = rows, problem, 0
         self.dual_steps = limits.tuning.odm.dual_newton_steps
-        self.rows, self.iterate = rows, start.of(problem)
-        self.scores, self.half_norm = scores_and_half_norm(self.iterate)
+        self.objective = self.gap = np.inf
+        self._set(start.of(problem))
+
+    def _set(self, point: KernelPoint) -> None:
+        self._point = point
+        self.scores, self.half_norm = scores_and_half_norm(point)
 
     def solve(
-        self, mu: float, rivals: np.ndarray, tol: float, majorizer_share: float, majorizer_value: float, max_iter: int
+        self,
+        mu: float,
+        rivals: np.ndarray,
+        tol: float,
+        majorizer_share: float,
+        majorizer_value: float,
+        max_iter: int,
     ) -> bool:
         """See `InnerSolver`."""
+        newton = self.newton
+
+        def steps(max_iter: int, from_duals: bool) -> float:
+            """Newton steps; the lower bound that they give."""
+            newton.from_duals, newton.n_iter = from_duals, self.n_iter
+            newton.solve(mu, rivals, tol, majorizer_share, majorizer_value, max_iter)
+            self.n_iter = newton.n_iter
+            return newton.objective - newton.gap
 
         def reached() -> bool:
             return self.gap <= max(tol * self.objective, majorizer_share * (majorizer_value - self.objective))
 
-        self.from_duals = False
-        super().solve(mu, rivals, tol, majorizer_share, majorizer_value, max_iter)
-        W, scores, objective, bound = self.W, self.scores, self.objective, self.objective - self.gap
+        bound = steps(max_iter, from_duals=False)
+        W, scores, objective = newton.W, newton.scores, newton.objective
         if self.n_iter < max_iter:
-            self.from_duals = True
-            last = min(max_iter, self.n_iter + self.dual_steps)
-            super().solve(mu, rivals, tol, majorizer_share, majorizer_value, last)
-            bound = max(bound, self.objective - self.gap)
-        self._publish(None, self.scores, mu, rivals, bound)
+            bound = max(bound, steps(min(max_iter, self.n_iter + self.dual_steps), from_duals=True))
+        self._publish(None, newton.scores, newton.objective, mu, rivals, bound)
         if not reached():
-            coef = linalg.lstsq(self.X.T, W.T, check_finite=False)[0]
-            before, self.objective = (self.iterate, self.scores, self.half_norm, self.objective, self.gap), objective
-            self._publish(coef, scores, mu, rivals, bound)
-            if self.gap > before[-1]:
-                self.iterate, self.scores, self.half_norm, self.objective, self.gap = before
+            coef = linalg.lstsq(newton.X.T, W.T, check_finite=False)[0]
+            of_duals = self._point, self.objective, self.gap
+            self._publish(coef, scores, objective, mu, rivals, bound)
+            if self.gap > of_duals[2]:
+                point, self.objective, self.gap = of_duals
+                self._set(point)
         return reached()
 
     def _publish(
-        self, own_coef: np.ndarray | None, scores: np.ndarray, mu: float, rivals: np.ndarray, bound: float
+        self,
+        own_coef: np.ndarray | None,
+        scores: np.ndarray,
+        objective: float,
+        mu: float,
+        rivals: np.ndarray,
+        bound: float,
     ) -> None:
-        """Objective, gap and scores of coefficients, from the kernel matrix itself; ``scores`` from the factor."""
-        rows, problem = self.rows, self.problem
-        assert self.duals is not None
-        alpha = self.duals.table(problem.n_classes)
-        state = KernelState(alpha, self.b, n_iter=self.n_iter)
+        """Objective, gap and scores from the kernel matrix; ``scores`` and ``objective`` are those of the factor."""
+        rows, problem, duals = self.rows, self.problem, self.newton.duals
+        assert duals is not None
+        state = KernelState(duals.table(problem.n_classes), self.newton.b, n_iter=self.n_iter)
         c = KernelPoint(state, problem.y, problem.cap, own_coef).coef
         support = np.flatnonzero(c.any(axis=1))
-        F = np.zeros(alpha.shape[::-1])
+        F = np.zeros(state.alpha.shape[::-1])
         rows.keep(support)
         rows.add(F, support, c[support])
         # Where rows lie far from zero the rounding of sum c shifts all scores: b compensates that.
-        b = (scores.T - F).mean(axis=1) if problem.fit_intercept else self.b
-        loss, none = ("band", 1, float(mu), float(problem.theta), rivals), np.zeros(0)
-        g, free = np.empty(rows.n), np.empty(rows.n, dtype=np.uint8)
-        _, value, _, _ = _ext.kernel_gaps(F, alpha, problem.y, problem.cap, b, g, free, none, none, loss)
-        self.iterate = KernelPoint(replace(state, b=b, scores=F), problem.y, problem.cap, own_coef)
-        self.scores, self.half_norm = scores_and_half_norm(self.iterate)
-        before, self.objective = self.objective, value + self.half_norm
+        b = (scores.T - F).mean(axis=1) if problem.fit_intercept else self.newton.b
+        g, free, none = np.empty(rows.n), np.empty(rows.n, dtype=np.uint8), np.zeros(0)
+        value = _ext.kernel_gaps(
+            F, state.alpha, problem.core(mu, rivals), shift=b, gap_of=g, free=free, stretches=none, savings=none
+        ).value
+        self._set(KernelPoint(replace(state, b=b, scores=F), problem.y, problem.cap, own_coef))
+        self.objective = value + self.half_norm
         # Two computations of one number differ by their rounding, which may hide as much of the gap.
-        self.gap = max(0.0, self.objective - bound) + abs(self.objective - before)
+        self.gap = max(0.0, self.objective - bound) + abs(self.objective - objective)
 
-    def point(self) -> KernelPoint:  # type: ignore[override]
+    def next_gear(self) -> None:
+        """None: what Newton steps do not reach is beyond rounding."""
+
+    def point(self) -> KernelPoint:
         """Where the last solve ended."""
-        return self.iterate
+        return self._point
 
-    def zero(self) -> KernelPoint:  # type: ignore[override]
+    def zero(self) -> KernelPoint:
         """See `InnerSolver`."""
         return kernel_zero(self.problem)
 

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from ..._core import _ext
 from ..._runtime.threads import blas_threads
-from ...rows.arrays import Rows, core_arrays, moments, suitable_storage
+from ...rows.arrays import Rows, core_rows, moments, suitable_storage
 from ..dual.plan import float32_suffices, is_small, newton_step_flops
 from ..dual.state import GAP_FLOOR, DualLists
 from ..tuning import DEFAULT, Tuning
@@ -54,7 +54,7 @@ class LinearInner:
         linear = self.tuning.linear
         single = limits.tol >= linear.float32_tol and not is_small(X, linear) and float32_suffices(mean, square)
         self.dtype: Any = np.float32 if single else np.float64
-        self.rows = core_arrays(X, self.dtype)
+        self.rows = core_rows(X, self.dtype)
         self.budget = newton_price(X, problem, self.tuning)
         self.duals = DualLists.zero(len(problem.y))
         self.multipliers = np.zeros(problem.n_classes)
@@ -72,24 +72,29 @@ class LinearInner:
     ) -> bool:
         """See `InnerSolver`."""
         problem = self.problem
-        call = _ext.csr_band if sparse.issparse(self.X) else _ext.dense_band
         while True:
             single = self.dtype == np.float32
-            out = call(
-                *self.rows, problem.y, problem.cap, problem.n_classes, float(mu), float(problem.theta), rivals,
-                self.mean, self.multipliers, *with_rivals(self.duals, rivals), float(tol),
-                max(1, max_iter - self.n_iter), float(self.budget), bool(single or tol <= GAP_FLOOR),
-                float(majorizer_share),
-                float(majorizer_value), self.seed + self.n_iter,
+            options = _ext.Options(
+                tol=tol,
+                max_iter=max(1, max_iter - self.n_iter),
+                max_work=self.budget,
+                stop_on_stall=single or tol <= GAP_FLOOR,
+                majorizer_share=majorizer_share,
+                majorizer_value=majorizer_value,
+                seed=self.seed + self.n_iter,
+            )
+            out = _ext.block_ascent(
+                self.rows, problem.core(mu, rivals), options, b=self.multipliers,
+                duals=with_rivals(self.duals, rivals), mean=self.mean, fit_intercept=True,
             )  # fmt: skip
-            self.duals, self.multipliers = DualLists(*out["duals"]), out["multipliers"]
-            self.objective, self.gap = out["primal"], out["gap"]
-            self.n_iter += out["passes"]
-            self.budget -= out["work"]
-            self._set(out["W"], out["b"])
-            if out["converged"] or not single or self.n_iter >= max_iter or self.budget <= 0:
-                return bool(out["converged"])
-            self.dtype, self.rows = np.float64, core_arrays(self.X, np.float64)
+            self.duals, self.multipliers = DualLists(*out.duals), out.multipliers
+            self.objective, self.gap = out.objective, out.gap
+            self.n_iter += out.n_iter
+            self.budget -= out.work
+            self._set(out.W, out.b)
+            if out.converged or not single or self.n_iter >= max_iter or self.budget <= 0:
+                return out.converged
+            self.dtype, self.rows = np.float64, core_rows(self.X, np.float64)
 
     def next_gear(self) -> NewtonInner | None:
         """Newton steps, after block ascent has spent what they are expected to cost."""
@@ -134,17 +139,19 @@ class NewtonInner:
         problem = self.problem
         duals = None if self.duals is None else with_rivals(self.duals, rivals)
         with blas_threads(1):
-            out = _ext.newton_band(
-                self.X, problem.y, problem.cap, problem.n_classes, float(mu), float(problem.theta), rivals,
-                problem.fit_intercept, float(tol), float(majorizer_share), float(majorizer_value),
-                max(1, max_iter - self.n_iter),
-                None if duals is None else tuple(duals), self.b, self.seed, self.from_duals,
+            options = _ext.Options(
+                tol=tol, max_iter=max(1, max_iter - self.n_iter), majorizer_share=majorizer_share,
+                majorizer_value=majorizer_value, seed=self.seed,
             )  # fmt: skip
-        self.duals = DualLists(out["indptr"], out["classes"], out["alpha"])
-        self.objective, self.gap = out["objective"], max(0.0, out["gap"])
-        self.n_iter += out["n_newton"]
-        self._set(out["W"], out["b"])
-        return bool(out["converged"])
+            out = _ext.newton(
+                self.X, problem.core(mu, rivals), options, b=self.b, duals=duals,
+                fit_intercept=problem.fit_intercept, publish_duals=self.from_duals,
+            )  # fmt: skip
+        self.duals = DualLists(*out.duals)
+        self.objective, self.gap = out.objective, max(0.0, out.gap)
+        self.n_iter += out.n_iter
+        self._set(out.W, out.b)
+        return out.converged
 
     def next_gear(self) -> None:
         """None: what Newton steps do not reach is beyond rounding."""

@@ -39,6 +39,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..._core import _ext
 from ..._runtime.progress import progress_range, report_gap
 from ..dual.state import GAP_FLOOR, relative_gap
 from ..tuning import DEFAULT, Tuning
@@ -56,6 +57,12 @@ class OdmProblem:
     mu: float
     theta: float
     fit_intercept: bool = True
+
+    def core(self, mu: float, rivals: np.ndarray | None = None) -> _ext.Problem:
+        """What the core knows of it, with this weight of the upper part and these fixed rivals there."""
+        return _ext.Problem(
+            self.y, self.cap, self.n_classes, "odm", mu=mu, theta=self.theta, fixed_rivals=rivals
+        )  # fmt: skip
 
     def rivals(self, F: np.ndarray) -> np.ndarray:
         """The closest rival of each sample under the scores ``F`` (n, k)."""

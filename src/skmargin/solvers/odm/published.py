@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
 
 from ..._core import _ext
-from ...rows.arrays import core_arrays, with_constant
+from ...rows.arrays import core_rows, with_constant
 from ...rows.kernel_rows import KernelRows
 from ..dual.state import DualLists
 from .inner_linear import LinearPoint
@@ -48,7 +47,7 @@ class _LinearFrozen:
     def __init__(self, X: Any, problem: OdmProblem, start: LinearPoint | None) -> None:
         self.problem, self.d, k = problem, X.shape[1], problem.n_classes
         self.X = with_constant(X) if problem.fit_intercept else X
-        self.rows = core_arrays(self.X, np.float64)
+        self.rows = core_rows(self.X, np.float64)
         self.duals = np.zeros((X.shape[0], k)), np.zeros(X.shape[0])
         d = self.X.shape[1]
         self._set(np.zeros((k, d)) if start is None else np.column_stack([start.W, start.b])[:, :d])
@@ -58,14 +57,14 @@ class _LinearFrozen:
 
     def solve(self, frozen: np.ndarray, tol: float, max_passes: int, seed: int) -> tuple[int, float]:
         problem = self.problem
-        call = _ext.csr_paper if sparse.issparse(self.X) else _ext.dense_paper
-        out = call(
-            *self.rows, problem.y, problem.cap, problem.n_classes, float(problem.mu), float(problem.theta), frozen,
-            *self.duals, tol, max_passes, seed,
-        )  # fmt: skip
+        zeta, beta = self.duals
+        options = _ext.Options(tol=tol, max_iter=max_passes, seed=seed)
+        out = _ext.published_odm(
+            self.rows, problem.core(problem.mu), options, frozen_scores=frozen, zeta=zeta, beta=beta
+        )
         self.duals = out["zeta"], out["beta"]
         self._set(out["W"])
-        return out["passes"], out["gap"] / out["primal"]
+        return out["n_iter"], out["gap"] / out["objective"]
 
     def point(self) -> LinearPoint:
         problem, W = self.problem, self.W
@@ -108,9 +107,9 @@ class _KernelFrozen:
             for part, matrix, iterate in self.rows.blocks(order):
                 slot = np.full(self.rows.n, -1)
                 slot[order[part]] = iterate
-                primal, gap = _ext.kernel_paper(
-                    matrix, order[part], slot, self.diagonal, self.F, problem.y, problem.cap, float(problem.mu),
-                    float(problem.theta), frozen, zeta, beta,
+                primal, gap = _ext.kernel_published_odm(
+                    matrix, order[part], slot, self.diagonal, self.F, problem.core(problem.mu), frozen_scores=frozen,
+                    zeta=zeta, beta=beta,
                 )  # fmt: skip
                 gap /= primal
             passes += 1

@@ -18,6 +18,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from ..._runtime.shared_rows import converted_whole
 from ...rows.gram import row_blocks
+from ..tuning import DEFAULT, PrimalTuning
 from .rows import Rows
 
 
@@ -81,6 +82,7 @@ class WideRows:
 
     X: np.ndarray
     factor: GramFactor
+    tuning: PrimalTuning
 
     def vectors(self, V: np.ndarray) -> np.ndarray:
         """Weights of the features (d, k) from those of the coordinates."""
@@ -91,18 +93,18 @@ class WideRows:
         return self.factor.start(self._pivots().times(W))
 
     def _pivots(self) -> Rows:
-        return Rows(self.X, self.factor.pivots, np.float64)
+        return Rows(self.X, self.factor.pivots, np.float64, self.tuning)
 
 
-def wide_rows(X: np.ndarray) -> tuple[WideRows, np.ndarray]:
+def wide_rows(X: np.ndarray, tuning: PrimalTuning = DEFAULT.primal) -> tuple[WideRows, np.ndarray]:
     """Coordinates for these rows, which others may share, and the rows in them."""
 
     def make(whole: np.ndarray, n_different: int) -> WideRows:
-        factor = factorise(Rows(whole[:n_different]).gram(np.zeros(X.shape[1]), np.float64))
+        factor = factorise(Rows(whole[:n_different], tuning=tuning).gram(np.zeros(X.shape[1]), np.float64))
         R = factor.R
         if len(whole) > n_different:
             R = np.concatenate([R, R[: len(whole) - n_different]])
-        return WideRows(whole, replace(factor, R=R))
+        return WideRows(whole, replace(factor, R=R), tuning)
 
     made, start = converted_whole(X, "wide", make, lambda made: made.factor.R)
     return made, made.factor.R[start : start + len(X)]

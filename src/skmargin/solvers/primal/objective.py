@@ -285,7 +285,7 @@ class PrimalObjective:
         P = point.P.astype(np.float64)  # the dual point A, each sample's times its weight
         P[self.own] = 0
         if self.fit_intercept and not self.eps:
-            _ext.table_balance(P, self.own[1], self.weight, self.loss.duals_share_a_bound)
+            _ext.table_circulation(P, self.own[1], self.weight, self.loss.duals_share_a_bound)
         feasible = 1.0
         for rows, _, weight in self._blocks_of_rows():
             feasible = min(feasible, self.loss.feasible_factor(P[rows] / weight[:, None]))

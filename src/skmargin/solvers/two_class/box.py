@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from ..._core import _ext
 from ..tuning import DEFAULT, TwoClassTuning
 
 EXACT = 1e-14  # relative gap that rounding allows
@@ -66,7 +67,9 @@ def maximise(box: Box, tol: float, max_iter: int, seed: int, g: np.ndarray) -> t
     best: Found = (g, np.inf, np.inf)
     while True:
         limit = min(max_iter - passes, limit)
-        g, _, primal, _, gap, used = box.ascend(box.y, box.cap, box.lin, zero, best[0], aim, limit, seed + passes)
+        options = _ext.Options(tol=aim, max_iter=limit, seed=seed + passes)
+        out = box.ascend(box.y, box.cap, box.lin, zero, best[0], options)
+        g, primal, gap, used = out.g, out.objective, out.relative_gap, out.n_iter
         passes += used
         if not np.isfinite(primal):  # beyond double precision
             return g, primal, np.inf, passes

@@ -34,14 +34,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 
 from ..._core import _ext
-from ...rows.arrays import Rows, core_arrays
+from ...rows.arrays import Rows, core_rows
 from ...rows.gram import inner_products, refuse_indefinite, row_blocks
 from ..tuning import DEFAULT, Tuning
 from .box import EXACT, Box, Solve, maximise, polish
@@ -212,7 +212,7 @@ def _solve_gram(
         shifted=lambda theta: _shifted_kernel(Kt, theta),
         patience=len(y),
         block=lambda free: Kt[np.ix_(free, free)],
-        ascend=lambda *task: _ext.gram_box(Kt, *task),
+        ascend=partial(_ext.box_ascent, Kt),
         tuning=tuning.two_class,
     )
     solver = cache(lambda: _spread_solver(K, problem))
@@ -321,7 +321,7 @@ def solve_features_ldm(
         shifted=lambda theta: _shifted_rows(rows, theta) if n >= d else _shifted_kernel(pairs(), theta),
         patience=6 * rows.shape[1],
         block=lambda free: rows[free] @ rows[free].T,
-        ascend=lambda *task: _ext.dense_box(rows, *task),
+        ascend=partial(_ext.box_ascent, _ext.Rows(rows)),
         tuning=tuning.two_class,
     )
 
@@ -424,8 +424,7 @@ def _solve_rows(
 ) -> LDMState:
     p, y, l1, l2 = problem.p, problem.y, problem.l1, problem.l2
     cap, kappa = problem.C * problem.weight, l2 * p
-    arrays = core_arrays(X, X.dtype if tol >= float32_tol else np.float64)
-    ascend = _ext.csr_box if sparse.issparse(X) else _ext.dense_box
+    rows = core_rows(X, X.dtype if tol >= float32_tol else np.float64)
     toward = _back(X, p * y)
     mu, g, passes, inner_tol, before = 1.0, l1 * p, 0, 0.3 * tol, (np.nan, np.nan)
     if state is not None:
@@ -433,8 +432,10 @@ def _solve_rows(
         g = g if l2 > 0 else np.clip(g, l1 * p, l1 * p + cap)  # without the variance u is all there is
     while True:
         lin = (l1 + l2 * mu) * p
-        g, _, _, _, _, used = ascend(*arrays, y, cap, lin, kappa, g, inner_tol, max_iter - passes, seed + passes)
-        passes += used
+        options = _ext.Options(tol=inner_tol, max_iter=max_iter - passes, seed=seed + passes)
+        found = _ext.box_ascent(rows, y, cap, lin, kappa, g, options)
+        g = found.g
+        passes += found.n_iter
         w = _back(X, y * g)  # that of the ascent has the rounding of its steps, which the certificate must not have
         d = y * products(X, w)
         m = float(p @ d)
@@ -455,7 +456,7 @@ def _solve_rows(
         slope = float(np.clip(slope, 0, 1 - 1e-6)) if np.isfinite(slope) else 0.0
         before = (mu, m)
         mu += (m - mu) / (1 - slope)
-        if used == 0:  # the rows are done for this mu, but not exactly enough
+        if found.n_iter == 0:  # the rows are done for this mu, but not exactly enough
             inner_tol *= 0.1
             passes += 1
 

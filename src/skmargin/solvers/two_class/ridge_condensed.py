@@ -83,10 +83,10 @@ def solutions_features(
         M, right = A.inner(x)
         found = _ext.ridge_symmetric(M, right, x @ x.T, strengths, "normal", 1.0, *_bias(spec))
     else:
-        u, *others = _ext.ridge_symmetric(A.outer(), x, rest, strengths, "shifted", 1.0, *_bias(spec))
-        found = (A.gathered(u.reshape(-1, n)).reshape(*u.shape[:2], N), *others)
-    found = Solutions(*found)
-    return found._replace(solved=found.solved.astype(bool))
+        u, b, residual, solved = _ext.ridge_symmetric(A.outer(), x, rest, strengths, "shifted", 1.0, *_bias(spec))
+        found = A.gathered(u.reshape(-1, n)).reshape(*u.shape[:2], N), b, residual, solved
+    solutions = Solutions(*found)
+    return solutions._replace(solved=solutions.solved.astype(bool))
 
 
 def _vectors(root: np.ndarray, Y: np.ndarray, spec: RidgeSpec) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,124 @@
+"""``skmargin fit``."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils.fixes import parse_version
+
+from ..comparison import METRICS, ComparisonError, Model, tuned
+from ..datasets import Dataset
+from ..datasets._files import check_memory
+from ..model_files import save_model
+from ..report import summarize_dataset
+from ._common import (
+    check_metric,
+    check_writable,
+    complaints,
+    describe,
+    find_model,
+    print_json,
+    tell_columns,
+    training_data,
+)
+from ._terminal import printable, say, seconds
+
+log = logging.getLogger("skmargin.cli")
+
+
+def fit(
+    data: str, name: str, out: Path, cv: int, target: str | None, metric: str, class_weight: str | None, proba: bool,
+    as_json: bool, seed: int, jobs: int | None, options: dict[str, Any],
+) -> None:  # fmt: skip
+    """Tune, fit, perhaps calibrate, write, and say what was done."""
+    with complaints():
+        spec = find_model(name, "--model")
+        check_metric(metric, class_weight)
+        check_writable(out)
+        loaded = training_data(data, target, options)
+        summary = summarize_dataset(loaded.name, loaded.X, loaded.y, loaded.feature_names)
+        if min(summary.class_counts) < cv or len(summary.classes) < 2:
+            raise ComparisonError(
+                f"{data}: at least two classes with {cv} samples each are needed for {cv} folds (--cv); there are "
+                f"{len(summary.classes)}, the smallest with {min(summary.class_counts)}."
+            )
+        weighted = spec.weighted(class_weight)
+        if class_weight is not None and weighted is spec:
+            say(f"{spec.name}: no class weights.", stderr=True)
+        if not as_json:
+            say(describe(summary.classes, loaded))
+        tell_columns(loaded, quiet=as_json)
+        threads = jobs or os.cpu_count()
+        facts, last = fit_and_save(weighted, loaded, out, cv=cv, seed=seed, n_jobs=threads, metric=metric, proba=proba)
+        if as_json:
+            print_json(facts)
+            return
+        chosen = ", ".join(f"{key}={value:g}" for key, value in facts["params"].items())
+        most = np.argmax(summary.class_counts)
+        always = f"always {summary.classes[most]!r}: {100 * summary.class_counts[most] / summary.n_samples:.2f} % right"
+        score = f"{100 * facts['cv_score']:.2f} % {METRICS[metric][1].replace('new', 'held-out')}"
+        say(f"{spec.name} with {chosen}: {score} ({cv} folds; {always}).")
+        gap = getattr(last, "dual_gap_", None)
+        gap_words = "" if gap is None else f", relative duality gap {np.max(gap):.1e}"
+        calibrated = ", calibrated" if proba else ""
+        say(f"Fitted in {seconds(facts['fit_time'])}{gap_words}{calibrated}. Model file: {out}")
+
+
+def fit_and_save(
+    spec: Model, loaded: Dataset, out: Path, *, cv: int, seed: int, n_jobs: int | None, metric: str, proba: bool = False
+) -> tuple[dict[str, Any], Any]:
+    """Tune a model on all data and write it; gives what is known of it, and the fitted classifier."""
+    X = loaded.X
+    if spec.dense and sparse.issparse(X):
+        check_memory(loaded.name, 3 * 8 * int(np.prod(X.shape)))
+        X = X.toarray()
+    scoring = METRICS[metric][0]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search = tuned(
+            spec, X, cv=cv, seed=seed, n_jobs=n_jobs, columns=loaded.columns,
+            scoring=None if scoring == "accuracy" else scoring,
+        )  # fmt: skip
+        log.info("tuning %s", spec.name)
+        search.fit(X, loaded.y)
+        model = search.best_estimator_
+        last = model[-1]
+        if proba:
+            log.info("calibrating %s", spec.name)
+            model = calibrated(model, X, loaded.y, cv=cv, seed=seed)
+    params = {key.removeprefix("model__"): value for key, value in search.best_params_.items()}
+    facts: dict[str, Any] = {
+        "model": spec.name, "estimator": type(spec.estimator).__name__, "params": params, "metric": metric,
+        "cv_score": float(search.best_score_), "fit_time": float(search.refit_time_), "proba": proba,
+        "file": printable(out),
+    }  # fmt: skip
+    if metric == "accuracy":
+        facts["cv_accuracy"] = facts["cv_score"]
+    source = {"data": printable(loaded.name), "feature_names": loaded.feature_names, "zero_based": loaded.zero_based}
+    names = None if loaded.is_raw else loaded.feature_names
+    save_model(model, out, feature_names=names, metadata={**source, **facts})
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        say(f"warning: {message}", stderr=True)
+    return facts, last
+
+
+def calibrated(model: Pipeline, X: Any, y: Any, *, cv: int, seed: int) -> Pipeline:
+    """The pipeline with probabilities from held-out scores: of one temperature where scikit-learn knows it.
+
+    A temperature leaves the order of the classes as it is, so ``predict`` and the largest probability agree.
+    """
+    method = "temperature" if parse_version(sklearn.__version__) >= parse_version("1.8") else "sigmoid"
+    folds = StratifiedKFold(cv, shuffle=True, random_state=seed)
+    last = CalibratedClassifierCV(clone(model[-1]), method=method, cv=folds, ensemble=False)
+    return Pipeline([*model.steps[:-1], ("model", last.fit(model[:-1].transform(X), y))])
