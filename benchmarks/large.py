@@ -1,7 +1,7 @@
 """Many rows: time, passes, memory and certified gap of the linear machines against LogisticRegression, in one run.
 
     python -m benchmarks.large [--sets gauss,wide] [--rows 1e6] [--C 0.01,1,100] [--loss cs,ww] [--data DIR]
-    python -m benchmarks.large --limit           # a file four times larger than the memory of the process
+    python -m benchmarks.large --limit 0.6 --rows 1e7   # from a file, with so many GB of memory for the process
 
 CPU seconds of the whole ``fit`` on one core.  ``beyond`` is the peak of the resident memory beyond that before the fit.
 """
@@ -12,6 +12,7 @@ import argparse
 import csv
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from skmargin import CrammerSingerSVC, WestonWatkinsSVC
+from skmargin.datasets import open_rows
 
 from .data import load
 from .measure import memory, pinned, reset_peak_memory, timed
@@ -118,6 +120,49 @@ def race(
                 }  # fmt: skip
 
 
+def write_rows(folder: Path, n: int, step: int = 1 << 18) -> tuple[Path, Path]:
+    """Gaussian classes as .npy files, written piece by piece."""
+    paths = folder / "X.npy", folder / "y.npy"
+    X = np.lib.format.open_memmap(paths[0], mode="w+", dtype=np.float32, shape=(n, 50))
+    y = np.empty(n, dtype=np.int64)
+    rng = np.random.default_rng(0)
+    means = 2.0 * rng.normal(size=(10, 50)) / np.sqrt(50)
+    for at in range(0, n, step):
+        y[at : at + step] = rng.integers(10, size=len(y[at : at + step]))
+        X[at : at + step] = rng.standard_normal((len(y[at : at + step]), 50)) + means[y[at : at + step]]
+    X.flush()
+    np.save(paths[1], y)
+    return paths
+
+
+def limited(gigabytes: float, n: int) -> int:
+    """Fit a file in a process with so much memory; how often it is read, and the peak of its memory."""
+    import resource
+
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write_rows(Path(folder), n)
+        size = paths[0].stat().st_size / 1e9
+        if os.fork() == 0:
+            most = int(gigabytes * 1e9)
+            resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+            rows, reads = open_rows(paths), [0]
+            inner = rows._batches
+
+            def counted() -> Any:
+                reads[0] += 1
+                return inner()
+
+            rows._batches = counted
+            clf, seconds = timed(lambda: CrammerSingerSVC(random_state=0).fit(rows), 1)
+            print(
+                f"{n:.0e} rows, {size:.1f} GB on disk, limit {gigabytes} GB: {seconds:.1f} CPU s, {reads[0]} reads, gap "
+                f"{clf.dual_gap_:.1e}, peak {memory('VmHWM'):.0f} MB",
+                flush=True,
+            )
+            os._exit(int(clf.dual_gap_ > 1e-3))
+        return os.waitstatus_to_exitcode(os.wait()[1])
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default="gauss")
@@ -129,8 +174,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--no-rival", action="store_true")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--limit", type=float)
     args = parser.parse_args(argv)
     rows = [int(float(n)) for n in args.rows.split(",")]
+    if args.limit:
+        return limited(args.limit, rows[0])
     Cs = [float(C) for C in args.C.split(",")]
     jobs = [int(j) for j in args.jobs.split(",")]
     names = REAL if args.sets == "real" else args.sets.split(",")

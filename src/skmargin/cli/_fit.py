@@ -32,6 +32,7 @@ from ._common import (
     tell_columns,
     training_data,
 )
+from ._fit_rows import fit_rows_and_save, is_large
 from ._terminal import printable, say, seconds
 
 log = logging.getLogger("skmargin.cli")
@@ -46,6 +47,9 @@ def fit(
         spec = find_model(name, "--model")
         check_metric(metric, class_weight)
         check_writable(out)
+        if metric == "accuracy" and not proba and not any(options.values()) and is_large(data, spec):
+            _fit_large(spec.weighted(class_weight), data, target, out, cv, seed, jobs, as_json)
+            return
         loaded = training_data(data, target, options)
         summary = summarize_dataset(loaded.name, loaded.X, loaded.y, loaded.feature_names)
         if min(summary.class_counts) < cv or len(summary.classes) < 2:
@@ -73,6 +77,22 @@ def fit(
         gap_words = "" if gap is None else f", relative duality gap {np.max(gap):.1e}"
         calibrated = ", calibrated" if proba else ""
         say(f"Fitted in {seconds(facts['fit_time'])}{gap_words}{calibrated}. Model file: {out}")
+
+
+def _fit_large(
+    spec: Model, data: str, target: str | None, out: Path, cv: int, seed: int, jobs: int | None, as_json: bool
+) -> None:
+    """The same for data that are read block by block."""
+    facts, last = fit_rows_and_save(
+        spec, data, target, out, cv=cv, seed=seed, n_jobs=jobs or os.cpu_count(), verbose=int(not as_json)
+    )
+    if as_json:
+        print_json(facts)
+        return
+    chosen = ", ".join(f"{key}={value:g}" for key, value in facts["params"].items())
+    say(f"{data}: {facts['n_rows']} rows, read in blocks.")
+    say(f"{spec.name} with {chosen}: {100 * facts['cv_score']:.2f} % right on held-out rows ({cv} folds).")
+    say(f"Fitted in {seconds(facts['fit_time'])}, relative duality gap {last.dual_gap_:.1e}. Model file: {out}")
 
 
 def fit_and_save(

@@ -64,6 +64,7 @@ class OpenRows:
         self._batches, self._labels, self._stamp = batches, labels, stamp
         self._seen = stamp() if stamp else None
         self.counts: tuple[np.ndarray, list[np.ndarray], np.ndarray] | None = None  # of the first read (`counted`)
+        self.n_bytes = 0  # of all rows, once they are counted
         self.overviews: dict[Any, Any] = {}  # what solvers have seen of the rows, shared by fits on them
 
     def __repr__(self) -> str:
@@ -153,7 +154,7 @@ class CountedRows:
         self.n_rows = int(self.class_counts.sum())
         self.class_mass = mass  # (k,) weight of each class before those of the classes
         self.per_class = np.ones(k)
-        self.overviews = rows.overviews
+        self.overviews, self.n_bytes = rows.overviews, rows.n_bytes
 
     @property
     def class_weights(self) -> np.ndarray:
@@ -233,6 +234,7 @@ def counted(rows: OpenRows, n_jobs: int | None = 1) -> CountedRows:
 def _counts(rows: OpenRows) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
     """The classes, the number of its class for each row of each batch (-1 for none), and the weight of each class."""
     book, codes, mass = LabelBook(), [], np.zeros(0)
+    rows.n_bytes = 0
     of_labels = None if rows.labels is None else book.encode(rows.labels)  # batches hold numbers of them
     for place, batch in enumerate(prefetched(rows.batches())):
         if batch.y is None:
@@ -243,6 +245,7 @@ def _counts(rows: OpenRows) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
             raise ValueError(f"{rows.name}, block {place}: {error}.") from None
         if batch.weight is not None:
             y[batch.weight == 0] = -1
+        rows.n_bytes += batch.X.data.nbytes + batch.X.indices.nbytes if sparse.issparse(batch.X) else batch.X.nbytes
         seen = y[y >= 0]
         here = np.bincount(seen, None if batch.weight is None else batch.weight[y >= 0], len(book.codes)).astype(float)
         here[: len(mass)] += mass

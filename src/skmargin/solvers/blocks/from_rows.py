@@ -15,6 +15,7 @@ from skmargin.rows.moments import Sample
 
 from .newton import MOST_PASSES, BlockState, Refused, solve_blocks
 from .passes import BlockProblem
+from .plan import MOST_PARAMETERS
 
 SMALL_BYTES = 1 << 25  # rows that take no more are read into memory at once
 MEMORY_SHARE = 0.25  # of the free memory that rows may take where no other solver is left
@@ -52,7 +53,12 @@ def load(rows: BlockRows) -> Loaded:
 
 def is_small(rows: BlockRows) -> bool:
     """Whether rows are so few that the solvers for rows in memory are the better ones."""
-    return 8 * rows.n_rows * rows.n_features <= SMALL_BYTES
+    return bytes_of(rows) <= SMALL_BYTES
+
+
+def bytes_of(rows: BlockRows) -> int:
+    """How much memory the rows would take."""
+    return int(getattr(rows, "n_bytes", 8 * rows.n_rows * rows.n_features))
 
 
 def solve_rows(
@@ -69,12 +75,20 @@ def solve_rows(
     verbose: int = 0,
 ) -> Any:
     """The solution: a `BlockState`, or what ``solve_loaded`` makes of rows that were read into memory."""
+    parameters = (problem.n_classes - 1) * (rows.n_features + 1)
+    free = free_memory()
+    fits = free is None or bytes_of(rows) <= MEMORY_SHARE * free
+    if parameters > MOST_PARAMETERS:
+        if not fits:
+            raise ValueError(
+                f"The rows need {bytes_of(rows) / 2**30:.1f} GiB, more than there is memory for, and with {parameters} "
+                f"parameters, (classes - 1) (features + 1), more than {MOST_PARAMETERS}, not taken in blocks."
+            )
+        return solve_loaded(load(rows))
     given = {"tol": tol, "max_passes": min(MOST_PASSES, max_iter), "seed": seed, "verbose": verbose}
     found = solve_blocks(rows, problem, solve_sample, start=start, **given)  # type: ignore[arg-type]
     if isinstance(found, BlockState):
         return found
-    free = free_memory()
-    fits = free is None or 8 * rows.n_rows * rows.n_features <= MEMORY_SHARE * free
     if verbose:
         print_line(f"blocks: {found.reason}; {'the rows are read into memory' if fits else 'steps on all rows go on'}")
     if fits:

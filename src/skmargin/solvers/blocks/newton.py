@@ -39,7 +39,7 @@ from .system import FREE, NewtonSystem, assemble
 SAMPLE_ROWS, ROWS_PER_PARAMETER, CLASS_ROWS = 20_000, 40, 200  # size of S; at least so many of a class
 FRESH_ROWS = 20_000  # size of V
 GAP_SHARE = 0.6  # share of tol that the residuals may use
-LEAST_PAIRS, LEAST_PAIRS_WILD = 10.0, 100.0  # pairs in the band for each parameter, else the rows can be separated
+LEAST_PAIRS, LEAST_PAIRS_WILD = 4.0, 100.0  # pairs in the band for each parameter, else the rows can be separated
 CALM, MOST_LOSS = 1.1, 1.5  # loss of fresh rows beside that of S: where S tells all, and where it tells nothing
 DOUBLE_TOL = 1e-5  # below it passes are in float64
 SINGLE_DIGITS = 1e-6  # gain of a step, relative to the objective, below which float32 may not see it
@@ -49,6 +49,7 @@ MIDDLE_BYTES = 1 << 26  # most that a copy of some of the rows of a file takes
 CURVATURE_WIDTH = 0.05  # least width of the curvature of the first step on all rows
 WILD_WIDTH = 0.4  # first width where the sample tells little
 SEPARABLE_LOSS = 5e-3  # sum of the losses of S beside that at zero, below which the band is all but empty
+EARLY_LOSS = 6.0  # times as much after the first step, and where steps fail
 ZERO_WIDTH, FIRST_WIDTH = 2.0, 0.05  # first and last width of the steps on S from zero, where all classes tie
 FIRST_PASSES, FIRST_STEPS = 24, 8
 MOST_PASSES, MOST_TRIALS = 40, 12
@@ -161,10 +162,9 @@ class SmoothedNewton:
         stage = Stage(sample, 1.0, FIRST_WIDTH, 2 * ZERO_WIDTH, FIRST_PASSES, FIRST_STEPS, False, ZERO_WIDTH, enough)
         end = self._descend(stage)
         self.lam = 0.0
-        if self._sum(self.sample_block, 1.0).loss <= enough:
-            self.separable = True
-            return True
-        return end.width <= 2 * FIRST_WIDTH and end.objective < zero
+        loss = self._sum(self.sample_block, 1.0).loss
+        self.separable = loss <= enough or (loss <= EARLY_LOSS * enough and end.width > 2 * FIRST_WIDTH)
+        return self.separable or (end.width <= 2 * FIRST_WIDTH and end.objective < zero)
 
     def _share_to_copy(self) -> float:
         """The share of rows, too many for memory, that the middle stage holds a copy of."""
@@ -310,7 +310,7 @@ class SmoothedNewton:
         passes = 1
         system = self._system(here)
         while (
-            here.sums.loss > stage.enough
+            not stage.ends(here.sums.loss, failures > 1 or accepted == 1)
             and done is None
             and passes < stage.passes
             and accepted < stage.steps
@@ -419,6 +419,10 @@ class Stage:
     final: bool  # on all rows: the gap counts
     first: float = WILD_WIDTH  # width to begin with where the point may be far from the solution
     enough: float = -1.0  # sum of the losses at which to stop
+
+    def ends(self, loss: float, early: bool) -> bool:
+        """Whether rows can be separated: the losses are all but zero, or small after one step or hard to lower."""
+        return loss <= self.enough * (EARLY_LOSS if early else 1.0)
 
 
 @dataclass(frozen=True)

@@ -14,21 +14,30 @@ from skmargin.rows.moments import Sample
 from .newton import MOST_PASSES, BlockState, Refused, solve_blocks
 from .passes import BlockProblem, Frame, SmoothPass
 
-LEAST_ROWS, ROWS_PER_PARAMETER = 100_000, 200  # below them the sample is most of the rows, and its solve of the work
+LEAST_ROWS, ROWS_PER_PARAMETER = 30_000, 60  # below them rows tell too little of the curvature
 MOST_PARAMETERS = 2_000  # (k - 1) (d + 1): each step solves a dense system of so many unknowns
 SURE_ROWS = 200_000  # from here on it is faster however small C is
 LEAST_FILLED = 0.05  # share of non-zeros of sparse rows, which passes write out
+# What it costs, in flops of the block passes: passes over all rows and over the sample, a product, a step, the rest.
+PASSES, SAMPLE_WORK, PRODUCT_FLOPS, STEP_FLOPS, FIXED_FLOPS = 6, 240_000, 15.0, 42.0, 1e9
+UNDERESTIMATED = 2.0  # by how much block passes take longer than their estimate says, where they are slow
 
 
-def suits(X: Any, k: int, crawls: bool) -> bool:
-    """Whether there are few parameters and many rows; ``crawls``: block ascent needs more than a few passes."""
+def price(n: int, d: int, k: int) -> float:
+    """What this gear is expected to cost, in flops of the block passes (measured)."""
+    parameters = (k - 1) * (d + 1)
+    return PRODUCT_FLOPS * (PASSES * n + SAMPLE_WORK) * k * (d + 1) + STEP_FLOPS * parameters**3 + FIXED_FLOPS
+
+
+def suits(X: Any, k: int, otherwise: float = np.inf) -> bool:
+    """Whether this gear is worth a try; ``otherwise`` is what the block passes are expected to cost."""
     n, d = X.shape
     parameters = (k - 1) * (d + 1)
     if n < max(LEAST_ROWS, ROWS_PER_PARAMETER * parameters) or parameters > MOST_PARAMETERS:
         return False
     if sparse.issparse(X) and X.nnz < LEAST_FILLED * n * d:
         return False
-    return crawls or n >= SURE_ROWS
+    return n >= SURE_ROWS or UNDERESTIMATED * otherwise > price(n, d, k)
 
 
 def solve_in_memory(

@@ -54,7 +54,7 @@ def solve_linear(
     plan = plan_linear(problem, tol, max_iter, tuning.linear)
     gears = _Gears(problem, plan, thread_count(n_jobs) if plan.threaded else 1, seed, verbose)
     done = False
-    if suits(problem.X, n_classes, plan.newton_first or plan.newton_flops == np.inf):
+    if suits(problem.X, n_classes, plan.block_flops):
 
         def of_sample(X: Rows, y: np.ndarray, cap: np.ndarray) -> DualState:
             return solve_linear(

@@ -39,6 +39,7 @@ class LinearPlan:
     goal: float  # relative gap; below tol where rounding is as cheap
     max_iter: int
     mean: np.ndarray  # taken off the features of block passes
+    block_flops: float  # that block passes are expected to take
     newton_flops: float  # of one step; infinite where it needs too much memory
     newton_first: bool  # unless one pass finds the rows separable
     subsample_intercepts: bool  # first intercepts from some of the rows
@@ -77,7 +78,8 @@ def plan_linear(problem: LinearProblem, tol: float, max_iter: int, tuning: Linea
     tiny = n <= tuning.tiny_rows and n * d * k <= tuning.tiny_work
     goal = min(tol, GAP_FLOOR) if tiny else tol
     step = newton_step_flops(n, d, k, tuning)
-    newton_first = block_flops(n, d, k, strength, tuning) > tuning.newton_steps * step
+    blocks = block_flops(n, d, k, strength, tuning)
+    newton_first = blocks > tuning.newton_steps * step
     many_rows = n >= tuning.subsample_rows * d * k
     return LinearPlan(
         [Stage(np.float64, goal, True)] if tiny else precision_stages(X, tol, single, tuning),
@@ -85,6 +87,7 @@ def plan_linear(problem: LinearProblem, tol: float, max_iter: int, tuning: Linea
         goal,
         max_iter,
         mean,
+        blocks,
         step,
         newton_first,
         problem.fit_intercept and strength < tuning.subsample_strength and many_rows and not newton_first,

@@ -52,7 +52,7 @@ def solve_multi_margin(
     The state holds class vectors, intercepts and objective of Xu's problem, and the duals of the other one.
     """
     k = n_classes
-    if suits(X, k, True):  # without a copy of the rows with a constant feature
+    if suits(X, k):  # without a copy of the rows with a constant feature
 
         def of_sample(X: Rows, y: np.ndarray, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             found = solve_multi_margin(

@@ -36,7 +36,7 @@ def solve_many(
 ) -> OdmSolution | None:
     """The solution, or None where this gear does not suit."""
     k = odm.n_classes
-    if limits.n_init > 1 or not suits(X, k, True):
+    if limits.n_init > 1 or not suits(X, k):
         return None
     intercept = "free" if odm.fit_intercept else "none"
     problem = BlockProblem(k, "odm", mu=odm.mu, theta=odm.theta, intercept=intercept)

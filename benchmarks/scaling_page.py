@@ -1,0 +1,152 @@
+"""Writes docs/scaling.md and its picture from the numbers of benchmarks.large.
+
+python -m benchmarks.large --rows 3e4,1e5,3e5,1e6,4e6 --C 0.01,1,100 --loss cs --out benchmarks/results/large-rows.csv
+python -m benchmarks.large --sets three,letters,imbalanced,scales,tails,wide --out benchmarks/results/large-shapes.csv
+python -m benchmarks.scaling_page
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+SHAPES = {
+    "three": "20 features, 3 classes",
+    "letters": "16 features, 26 classes",
+    "imbalanced": "30 features, 5 classes, 100 : 1",
+    "scales": "30 features of sizes 0.01 to 100, 6 classes",
+    "tails": "30 features, 6 classes, Student t with 1.5 degrees",
+    "wide": "200 features, 10 classes",
+}
+HEAD = """# Many rows
+
+<!-- Written by `python -m benchmarks.scaling_page` from benchmarks/results/large-*.csv.  Do not edit: run it again. -->
+
+How time, passes and memory grow with the number of rows, and how to fit data that do not fit into memory.
+
+## Which solver, and when
+
+A linear machine chooses by itself:
+
+| rows and parameters, (k - 1)(d + 1) | solver | state |
+|---|---|---|
+| at least 30,000 rows, 60 for each of at most 2,000 parameters, classes that overlap | smoothed Newton steps | W and b |
+| few rows and parameters, strong losses | Newton steps on the dual | duals of each row |
+| text, many parameters, rows that can be separated | block ascent on the dual | duals of each row |
+
+Smoothed Newton steps need a handful of passes whatever `C` and the number of rows are, since each pass is one sum over
+rows. A sample gives the first point and says whether the solver suits; where it does not, or does not end, the others
+go on. Every one ends with the same certificate: the relative duality gap in double precision, from the rows as given.
+
+```python
+>>> import numpy as np
+>>> from skmargin import CrammerSingerSVC
+>>> rng = np.random.default_rng(0)
+>>> y = rng.integers(5, size=40_000)
+>>> X = (rng.normal(size=(40_000, 10)) + rng.normal(size=(5, 10))[y]).astype(np.float32)
+>>> model = CrammerSingerSVC(n_jobs=2).fit(X, y)
+>>> model.n_iter_ < 20, bool(model.dual_gap_ <= 1e-3)
+(True, True)
+
+```
+
+`n_jobs` (None means one thread, -1 all) shares the passes; the result has the same bits for every number.
+"""
+FILES = """
+## Larger than memory
+
+`fit` takes `numpy.memmap` without a copy. `skmargin.datasets.open_rows` opens Parquet (a file, a folder, a pattern),
+CSV, LIBSVM, `.npy` files, or a function that returns an iterator of `(X, y)` or `(X, y, weight)`:
+
+```python
+>>> from skmargin.datasets import open_rows
+>>> rows = open_rows(lambda: ((X[a : a + 10_000], y[a : a + 10_000]) for a in range(0, 40_000, 10_000)))
+>>> model = CrammerSingerSVC().fit(rows)
+>>> [labels.shape for labels in model.predict(rows)]
+[(10000,), (10000,), (10000,), (10000,)]
+
+```
+
+CSV and LIBSVM files are converted once into a binary copy beside the file, or in the folder `cache`; it is used again
+as long as the size and the time of the file stay the same, and what a killed process left is continued. `margin_path`
+and `MarginSearchCV` take such rows too: the rows are counted and sampled once, and the candidates of a fold are judged in
+one read. `skmargin fit` does all of this by itself for files that are larger than a quarter of the free memory.
+
+Machines: `CrammerSingerSVC`, `WestonWatkinsSVC`, `TopKSVC`, `ODMClassifier`, `MultiMarginSVC`, and `M3SVC` with the log
+loss; the others say that they need all rows in memory. Rows with more than 2,000 parameters are read into memory where
+they fit.
+"""
+
+
+def read(name: str) -> list[dict[str, str]]:
+    with (RESULTS / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def number(line: dict[str, str], key: str) -> float:
+    return float(line[key])
+
+
+def table(lines: list[dict[str, str]], names: dict[str, str]) -> str:
+    """One line a fit, with the time of logistic regression on the same rows."""
+    rival = {line["set"]: number(line, "seconds") for line in lines if line["machine"] == "logistic"}
+    out = ["| data | machine | C | CPU s | passes | gap | memory beyond X, MB | LogisticRegression, CPU s |"]
+    out.append("|" + "---|" * 8)
+    for line in lines:
+        if line["machine"] == "logistic":
+            continue
+        kind, _, rows = line["set"].partition(" ")
+        what = f"{names[kind]}, " if kind in names else ""
+        out.append(
+            f"| {what}{float(rows):,.0f} rows | {line['machine'].upper()} | {number(line, 'C'):g} | "
+            f"{number(line, 'seconds'):.2f} | {int(float(line['passes']))} | {number(line, 'gap'):.1e} | "
+            f"{number(line, 'beyond'):.0f} | {rival[line['set']]:.2f} |"
+        )
+    return "\n".join(out)
+
+
+def picture(lines: list[dict[str, str]], path: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "skmargin"
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    series: dict[str, list[tuple[float, float]]] = {}
+    for line in lines:
+        label = (
+            "LogisticRegression" if line["machine"] == "logistic" else f"CrammerSingerSVC, C = {number(line, 'C'):g}"
+        )
+        series.setdefault(label, []).append((float(line["set"].split()[1]), number(line, "seconds")))
+    for label, points in series.items():
+        axes.loglog(*zip(*points, strict=True), marker="o", label=label, ls="--" if label.startswith("Log") else "-")
+    axes.set(xlabel="rows (50 features, 10 classes)", ylabel="CPU seconds")
+    axes.legend(frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> int:
+    rows, shapes = read("large-rows.csv"), read("large-shapes.csv")
+    picture(rows, ROOT / "docs" / "figures" / "scaling-rows.svg")
+    parts: list[Any] = [
+        HEAD,
+        "## Measured\n",
+        "Gaussian classes that overlap, float32, `tol=1e-3`, free intercept, one core, the whole `fit`, in one run. Only",
+        "ratios of one run mean something.\n",
+        "![Time against the number of rows](figures/scaling-rows.svg)\n",
+        table(rows, {}),
+        "\nOther shapes:\n",
+        table(shapes, SHAPES),
+        FILES,
+    ]
+    (ROOT / "docs" / "scaling.md").write_text("\n".join(parts), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

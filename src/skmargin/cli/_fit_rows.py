@@ -1,0 +1,81 @@
+"""``skmargin fit`` of data that are too large for memory: block by block."""
+
+from __future__ import annotations
+
+import glob
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
+
+from .._runtime.memory import free_memory
+from ..comparison import Model
+from ..datasets import open_rows
+from ..model_files import save_model
+from ..model_selection import MarginSearchCV
+from ..rows.files import Batch, OpenRows
+from ._terminal import printable, say
+
+LARGE_SHARE = 0.25  # of the free memory, from which on a file is not read as a whole
+
+
+def is_large(data: str, spec: Model) -> bool:
+    """Whether files are too large to be read as a whole, and the model takes blocks."""
+    if (
+        not getattr(spec.estimator, "_in_blocks", False)
+        or spec.kernel
+        or getattr(spec.estimator, "loss", "") == "hinge"
+    ):
+        return False
+    path = Path(data)
+    files = [path] if path.is_file() else list(path.rglob("*")) if path.is_dir() else map(Path, glob.glob(data))
+    size = sum(one.stat().st_size for one in files if one.is_file())
+    free = free_memory()
+    return path.is_dir() or (size > 0 and not path.is_file()) or (free is not None and size > LARGE_SHARE * free)
+
+
+def scaled(rows: OpenRows) -> tuple[Any, OpenRows]:
+    """A fitted scaler, and the rows as it scales them: [0, 1], or [-1, 1] for sparse ones."""
+    scaler: Any = None
+    for X, _, _ in rows:
+        if scaler is None:
+            scaler = MaxAbsScaler() if sparse.issparse(X) else MinMaxScaler()
+        if X.shape[0]:
+            scaler.partial_fit(X)
+
+    def batches() -> Iterator[Batch]:
+        for X, y, weight in rows:
+            yield Batch(scaler.transform(X) if X.shape[0] else X, y, weight)
+
+    return scaler, OpenRows(rows.name, batches, rows.n_features, n_rows=rows.n_rows)
+
+
+def fit_rows_and_save(
+    spec: Model, data: str, target: str | None, out: Path, *, cv: int, seed: int, n_jobs: int | None, verbose: int
+) -> tuple[dict[str, Any], Any]:
+    """Tune a model on rows in blocks and write it; gives what is known of it, and the fitted classifier."""
+    rows = open_rows(data, target=target)
+    scaler, in_range = scaled(rows)
+    estimator = clone(spec.estimator).set_params(random_state=seed, n_jobs=n_jobs, verbose=verbose)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search = MarginSearchCV(estimator, spec.grid, cv=cv, verbose=verbose).fit(in_range)
+    best = search.best_estimator_.set_params(verbose=0)
+    facts: dict[str, Any] = {
+        "model": spec.name, "estimator": type(best).__name__, "params": search.best_params_, "metric": "accuracy",
+        "cv_score": float(search.best_score_), "cv_accuracy": float(search.best_score_),
+        "fit_time": float(search.refit_time_), "proba": False, "file": printable(out),
+        "n_rows": int(np.sum([len(one) for one in in_range.counts[1]])) if in_range.counts else None,
+    }  # fmt: skip
+    metadata = {"data": printable(data), "feature_names": rows.feature_names, "zero_based": None, **facts}
+    model = Pipeline([("scale", scaler), ("model", best)])
+    save_model(model, out, feature_names=rows.feature_names, metadata=metadata)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        say(f"warning: {message}", stderr=True)
+    return facts, best
