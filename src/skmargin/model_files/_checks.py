@@ -344,6 +344,8 @@ def rebuild(estimator: Any) -> None:
         estimator.fit(estimator._fit_X, estimator.classes_[estimator._y])
         if names is not None:
             estimator.feature_names_in_ = names
+    elif name == "SimpleImputer" and "_fit_dtype" in state:
+        state.setdefault("_fill_dtype", estimator._fit_dtype)  # scikit-learn before 1.8 had one type for both
     elif name == "IsotonicRegression" and "X_thresholds_" in state:
         estimator._build_f(estimator.X_thresholds_, estimator.y_thresholds_)
     elif name == "HistGradientBoostingClassifier" and "_predictors" in state:
