@@ -71,12 +71,12 @@ def list_more_pages(app: Sphinx, page: str, source: list[str]) -> None:
             source[0] = source[0].replace(f"\n{before}\n", "\n" + "\n".join(there) + "\n")
 
 
-def excuse_inherited(app: Sphinx, domain: Any, node: Any) -> bool | None:
-    """Docstrings that are inherited from other packages may point at pages of theirs."""
+def excuse_inherited(app: Sphinx, env: Any, node: Any, text: nodes.Node) -> nodes.Node | None:
+    """Docstrings that are inherited from other packages may point at pages of theirs: the text stays, without a link."""
     while node is not None and not node.source:
         node = node.parent
     where = node.source if node is not None else ""
-    return True if "docstring of" in where and "docstring of skmargin" not in where else None
+    return text if "docstring of" in where and "docstring of skmargin" not in where else None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -84,6 +84,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", read_root_page)
     app.connect("source-read", list_more_pages)
     app.connect("doctree-read", trim_code)
-    app.connect("warn-missing-reference", excuse_inherited, priority=100)  # before Sphinx warns
+    app.connect("missing-reference", excuse_inherited, priority=900)  # after the inventories were asked
     app.connect("autodoc-process-docstring", quote_attributes, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
