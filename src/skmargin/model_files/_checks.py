@@ -116,7 +116,8 @@ def _fits(value: Any, shape: str, sizes: dict[str, int]) -> bool:
             return True
         if one in "0?" and np.ndim(value) == 0 and isinstance(value, int | float | np.number | np.ndarray):
             return np.asarray(value).dtype.kind in NUMBERS and (one == "?" or bool(np.isfinite(value)))
-        if one in "-0?" or not isinstance(value, np.ndarray) or value.ndim != len(one):
+        real = isinstance(value, np.ndarray) or (one == "rd" and sparse.issparse(value))  # class vectors may be sparse
+        if one in "-0?" or not real or value.ndim != len(one):
             continue
         same = all(sizes.get(letter, n) == n for letter, n in zip(one, value.shape, strict=True))
         if same and value.dtype.kind in NUMBERS:

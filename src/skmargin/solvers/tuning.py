@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 BY_HAND = "set by hand"
 MEASURED = "measured on digits, satimage, usps, MNIST and generated rows"
+GENERATED_TEXT = "measured on generated text, 3,000 classes, d = 20,000"
 FITTED = "fitted to times of generated rows"
 HARDWARE = "sizes of common caches"
 
@@ -84,6 +85,24 @@ class LinearTuning:
     subsample_strength: float = constant(0.3, "C times the variance below which first intercepts pay", MEASURED)
     threaded_work: int = constant(10**6, "n d k from which a loop is long enough for two threads", MEASURED)
     face_share: float = constant(4, "numbers of W for each number of X up to which steps on a face pay", MEASURED)
+
+
+@dataclass(frozen=True)
+class ManyClassesTuning:
+    """Linear machines of very many classes (solvers/many_classes)."""
+
+    many: int = constant(4000, "classes from which scans in tiles beat checks row by row", GENERATED_TEXT)
+    large_w: int = constant(5 * 10**7, "and numbers of W, which no cache holds", HARDWARE)
+    new_rivals: int = constant(16, "rivals that a scan gives a sample; 8 need two scans more", GENERATED_TEXT)
+    new_rivals_sum: int = constant(64, "the same where every rival counts")
+    near: float = constant(0.1, "margins within which rivals are noted for the circulation of the intercept")
+    float32_gap: float = constant(1e-3, "relative gap down to which visits and scans are made in float32")
+    drop: float = constant(0.2, "share of the full gap at which visits over the lists stop", GENERATED_TEXT)
+    goal: float = constant(0.5, "or share of tol")
+    stage_passes: int = constant(40, "passes between two scans at most")
+    stage_work: float = constant(1.0, "flops of these passes, in those of a scan")
+    patience: int = constant(8, "stages in which the gap did not fall by a tenth that end a run")
+    label_scores: int = constant(1 << 22, "scores at a time where the best of a row need all of them")
 
 
 @dataclass(frozen=True)
@@ -223,6 +242,7 @@ class Tuning:
     storage: StorageTuning = StorageTuning()
     kernel_rows: KernelRowsTuning = KernelRowsTuning()
     linear: LinearTuning = LinearTuning()
+    many_classes: ManyClassesTuning = ManyClassesTuning()
     kernel: KernelTuning = KernelTuning()
     odm: OdmTuning = OdmTuning()
     block_norm: BlockNormTuning = BlockNormTuning()
