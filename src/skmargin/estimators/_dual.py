@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._runtime.memory import free_memory
 from .._runtime.threads import blas_threads
 from ..rows.blocks import BlockRows
+from ..rows.collections import Collections
 from ..rows.files import OpenRows
 from ..rows.gram import GRAM32_RTOL, KERNELS, check_symmetric, gram, resolve_gamma
 from ..rows.kernel_rows import KernelRows, max_squared_norm, row_dtype
@@ -155,10 +156,10 @@ class DualMachine(KernelScores):
         self._set_linear(state.W, state.b)
         return state
 
-    def _fit_rows(self, rows: OpenRows) -> None:
+    def _fit_rows(self, rows: OpenRows | Collections) -> None:
         """Fit to rows in blocks."""
         if not self._is_linear():
-            raise ValueError(f"Rows in blocks (open_rows) need kernel='linear', got kernel={self.kernel!r}.")
+            raise ValueError(f"Rows in blocks and Dask collections need kernel='linear', got kernel={self.kernel!r}.")
         self._fit_blocks(self._count_rows(rows))
 
     def _fit_blocks(self, rows: BlockRows) -> None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from ..rows.collections import Collections
 from ..rows.files import OpenRows
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
@@ -165,7 +166,7 @@ class MultiMarginSVC(DualMachine):
         self._set_linear(state.W, state.b)
         return state
 
-    def _fit_rows(self, rows: OpenRows) -> None:
+    def _fit_rows(self, rows: OpenRows | Collections) -> None:
         if self.solver == "svrg":
             raise ValueError("solver='svrg' needs all rows in memory; use solver='dual' for rows in blocks.")
         super()._fit_rows(rows)

@@ -5,6 +5,7 @@ Nothing of Dask is imported unless the user has given a collection.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,19 +20,27 @@ def is_collection(X: Any) -> bool:
     return type(first).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(first, "dask")
 
 
-def feature_names(X: Any) -> np.ndarray | None:
-    """Names of the columns of a data frame, where all are strings."""
-    columns = getattr(X, "columns", None)
-    if columns is None or not all(isinstance(name, str) for name in columns):
-        return None
-    return np.asarray(columns, dtype=object)
+@dataclass(frozen=True)
+class Collections:
+    """Rows, labels and weights that are Dask collections, divided alike or to be divided so."""
 
+    X: Any
+    y: Any
+    sample_weight: Any = None
 
-def dask_rows(X: Any, y: Any, sample_weight: Any = None) -> DaskRows:
-    """Rows, labels and weights of collections that are divided alike, or can be."""
-    from .workers import DaskRows
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns of a data frame, where all are strings."""
+        columns = getattr(self.X, "columns", None)
+        if columns is None or not all(isinstance(name, str) for name in columns):
+            return None
+        return list(columns)
 
-    return DaskRows(partitions_of(X, y, sample_weight))
+    def counted(self, n_jobs: int | None = None) -> DaskRows:
+        """The rows as a solver takes them, after a first look at all of them; workers have threads of their own."""
+        from .workers import DaskRows
+
+        return DaskRows(partitions_of(self.X, self.y, self.sample_weight))
 
 
 def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
@@ -77,8 +86,8 @@ def _like(values: Any, name: str, X: Any, count: int) -> list[Any]:
         blocks = list(np.ravel(values.to_delayed()))
     if len(blocks) != count:
         raise ValueError(
-            f"{name} has {len(blocks)} partitions and X has {count}; divide them alike, for instance with repartition or "
-            "rechunk, or compute_chunk_sizes() where sizes are not known."
+            f"{name} has {len(blocks)} partitions and X has {count}; divide them alike, for instance with repartition "
+            "or rechunk, or compute_chunk_sizes() where sizes are not known."
         )
     return blocks
 
@@ -103,3 +112,24 @@ def _call(function: Any, part: Any) -> Any:
     import dask
 
     return dask.delayed(function, pure=True)(part)
+
+
+def lazy_accuracy(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Share of the rows that a model classifies correctly, as a lazy number."""
+    import dask
+
+    sums = [dask.delayed(_right)(model, *partition) for partition in partitions_of(X, y, sample_weight)]
+    return dask.delayed(_share)(sums)
+
+
+def _right(model: Any, X: Any, y: Any, weight: Any) -> tuple[float, float]:
+    """Weight of the rows that are right, and of all."""
+    if not len(y):
+        return 0.0, 0.0
+    weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+    return float(weight @ (model.predict(X) == np.asarray(y))), float(weight.sum())
+
+
+def _share(sums: list[tuple[float, float]]) -> float:
+    right, total = np.sum(sums, axis=0)
+    return float(right / total)

@@ -87,6 +87,10 @@ class OpenRows:
             yield _checked(batch, self.n_features, f"{self.name}, block {place}")
         self.refuse_change()
 
+    def counted(self, n_jobs: int | None = 1) -> CountedRows:
+        """The rows as a solver takes them, after they were read once."""
+        return counted(self, n_jobs)
+
     def refuse_change(self) -> None:
         """Refuse files that are no longer what they were when they were opened."""
         if self._stamp is not None and self._stamp() != self._seen:

@@ -21,7 +21,7 @@ from dask.delayed import Delayed
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
-from .blocks import Block, BlockRows, Sums, Task, map_blocks, rows_in_block
+from .blocks import Block, Sums, Task, map_blocks, rows_in_block
 
 FAN_IN = 8  # sums that are added by one task: a tree of 64 partitions has two levels
 RESUBMISSIONS = 20  # of a pass whose tasks died with their workers too often for Dask's own patience
@@ -53,16 +53,8 @@ class PartitionFacts:
     trouble: str  # why it cannot be used, or nothing
 
 
-class DaskRows(BlockRows):
-    """Rows on the workers of a cluster.
-
-    Parameters
-    ----------
-    partitions : sequence of Partition
-        In the order of the rows.
-    labels : ndarray, default=None
-        Labels as the partitions hold them, in order; None finds them.
-    """
+class DaskRows:
+    """Rows on the workers of a cluster: partitions in the order of the rows, of which each is looked at once here."""
 
     in_memory = False
 
@@ -82,16 +74,17 @@ class DaskRows(BlockRows):
                     f"Partition {number} of {len(facts)} has {fact.n_features} features, the first one "
                     f"{self.n_features}."
                 )
-        self.labels = _all_labels(facts)
-        k = len(self.labels)
-        self.class_counts, self.class_weights = np.zeros(k, dtype=np.int64), np.zeros(k)
+        labels = _all_labels(facts)
+        counts, mass = np.zeros(len(labels), dtype=np.int64), np.zeros(len(labels))
         for fact in kept:
-            at = np.searchsorted(self.labels, fact.labels)
-            self.class_counts[at] += fact.counts
-            self.class_weights[at] += fact.weights
-        self.labels = self.labels[self.class_counts > 0]
-        self.class_weights = self.class_weights[self.class_counts > 0]
-        self.class_counts = self.class_counts[self.class_counts > 0]
+            at = np.searchsorted(labels, fact.labels)
+            counts[at] += fact.counts
+            mass[at] += fact.weights
+        present = counts > 0  # a label may occur with weight 0 only
+        if not present.any():
+            raise PartitionError("sample_weight is zero for every row: nothing is left to fit.")
+        self.classes, self.class_counts, self.class_mass = labels[present], counts[present], mass[present]
+        self.per_class = np.ones(len(self.classes))  # weights of the classes, which multiply those of the rows
         # float32 stays; where partitions differ the wider type is taken, since a block of the core has one
         self.dtype = np.result_type(*(fact.dtype for fact in kept))
         self._sizes = [fact.n_rows for fact in facts]
@@ -99,10 +92,17 @@ class DaskRows(BlockRows):
         self.n_rows = int(self.class_counts.sum())
         self.n_blocks = len(kept)
 
+    @property
+    def class_weights(self) -> np.ndarray:
+        """Weight of each class."""
+        return self.class_mass * self.per_class
+
     def map_sum(self, task: Task[Sums]) -> Sums:
         """The sums of a task over all rows."""
         name = f"skmargin-{type(task).__name__.lower()}"
-        shared = dask.delayed(_Shared(task, self.labels, self.dtype), name=_key(f"{name}-point"), pure=False)
+        shared = dask.delayed(
+            _Shared(task, self.classes, self.per_class, self.dtype), name=_key(f"{name}-point"), pure=False
+        )
         work = _delayed(_partition_sums, name)
         level: list[Any] = [
             work(partition, number, first, size, shared)
@@ -122,23 +122,24 @@ class _Shared(NamedTuple):
     """What all tasks of a pass need."""
 
     task: Any
-    labels: np.ndarray
+    classes: np.ndarray
+    per_class: np.ndarray
     dtype: Any
 
 
 def _partition_sums(partition: Partition, number: int, first: int, size: int, shared: _Shared) -> Any:
     """The sums of a task over one partition."""
     X, y, weight = _arrays(*partition)
-    if len(y) != size:
+    if not X.shape[0] == len(y) == len(weight) == size:
         raise PartitionError(
-            f"Partition {number} had {size} rows at first and now has {len(y)}: what makes it must always give the same."
+            f"Partition {number} had {size} rows at first and now has {X.shape[0]}: it must be the same each time."
         )
     X = X.astype(shared.dtype, copy=False)
     keep = np.flatnonzero(weight > 0)
     if len(keep) < len(y):
         X, y, weight = X[keep], y[keep], weight[keep]
-    codes = np.searchsorted(shared.labels, y).astype(np.int32)
-    whole = Block(X, codes, weight, first)
+    codes = np.searchsorted(shared.classes, y).astype(np.int32)
+    whole = Block(X, codes, weight * shared.per_class[codes], first)
     step = rows_in_block(X) if len(y) else 1
     blocks = (whole.cut(at, min(at + step, len(y))) for at in range(0, len(y), step))
     return map_blocks(blocks, shared.task, 1)
@@ -240,9 +241,10 @@ def current_client() -> Any:
     try:
         from distributed import default_client
 
-        return default_client()
+        client = default_client()
     except (ImportError, ValueError):
         return None
+    return client if client.status == "running" else None
 
 
 def _on_cluster(client: Any, values: list[Delayed]) -> list[Any]:

@@ -11,10 +11,12 @@ from scipy import sparse
 
 from skmargin._runtime.progress import print_line
 from skmargin.rows.blocks import LANES, Block, BlockRows
-from skmargin.rows.moments import Sample
+from skmargin.rows.moments import Sample, look
 
-from .newton import MOST_PASSES, BlockState, Refused, solve_blocks
+from .lbfgs import MOST_ROUNDS, solve_gradients
+from .newton import CLASS_ROWS, MOST_PASSES, SAMPLE_ROWS, BlockState, Refused, solve_blocks
 from .passes import BlockProblem
+from .plan import MOST_PARAMETERS
 
 SMALL_BYTES = 1 << 25  # rows that take no more are read into memory at once
 MEMORY_SHARE = 0.25  # of the free memory that rows may take where no other solver is left
@@ -69,6 +71,8 @@ def solve_rows(
     verbose: int = 0,
 ) -> Any:
     """The solution: a `BlockState`, or what ``solve_loaded`` makes of rows that were read into memory."""
+    if (problem.n_classes - 1) * (rows.n_features + 1) > MOST_PARAMETERS:
+        return _solve_many_parameters(rows, problem, solve_sample, tol, max_iter, seed, start, verbose)
     given = {"tol": tol, "max_passes": min(MOST_PASSES, max_iter), "seed": seed, "verbose": verbose}
     found = solve_blocks(rows, problem, solve_sample, start=start, **given)  # type: ignore[arg-type]
     if isinstance(found, BlockState):
@@ -85,3 +89,16 @@ def solve_rows(
         assert found.state is not None
         return found.state
     return found
+
+
+def _solve_many_parameters(
+    rows: BlockRows, problem: BlockProblem, solve_sample: Any, tol: float, max_iter: int, seed: int, start: Any,
+    verbose: int,
+) -> BlockState:  # fmt: skip
+    """By gradients alone: a sum of k d numbers a round."""
+    sample = look(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed).first
+    if start is None:
+        start = solve_sample(sample, problem.C * sample.inflated())
+    return solve_gradients(
+        rows, problem, sample, start, tol=tol, max_rounds=min(MOST_ROUNDS, max_iter), verbose=verbose
+    )

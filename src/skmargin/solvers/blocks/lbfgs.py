@@ -1,4 +1,4 @@
-"""Limited-memory BFGS on the smoothed problem, for rows in blocks with very many columns: one sum of k d numbers a round.
+"""Limited-memory BFGS on the smoothed problem, for rows in blocks with very many columns: a round sums k d numbers.
 
     smooth  phi_w(W, b) = 1/2 ||W||^2 + C sum_i s_i loss_w(W x_i + b)
     step    two-loop recursion over the last pairs, from a diagonal that a sample of the rows gives
@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._runtime.progress import say, tell_gap
+from ..._runtime.progress import print_line, tell_gap
 from ...rows.blocks import Block, BlockRows
 from ...rows.moments import Sample
+from .gradient import GradientPass, balanced, of_scores
 from .newton import GAP_SHARE, BlockState
 from .passes import BlockProblem, PassSums
-from .text import TextPass, balanced, of_scores
 
 MEMORY = 20  # pairs; more gained nothing on text
 FIRST_WIDTH = 8.0  # times the last one
@@ -33,7 +33,7 @@ SUFFICIENT = 1e-4  # share of the slope by which a step must lower the objective
 MOST_ROUNDS = 400
 
 
-def solve_text(
+def solve_gradients(
     rows: BlockRows,
     problem: BlockProblem,
     sample: Sample,
@@ -72,12 +72,12 @@ class _Run:
         here = self._round(theta, width)
         best: BlockState | None = None
         while self.rounds < max_rounds:
-            theta, width, sums, value, gradient = here
+            theta, width, sums, _, gradient = here
             objective = self._half(theta) + sums.loss
             half = 0.5 * float(np.square(gradient[:, :-1]).sum())
             tell_gap(min(1.0, (sums.residual + half) / objective), self.tol)
             if self.verbose:
-                say(
+                print_line(
                     f"blocks: round {self.rounds}, objective {objective:.6g}, width {width:.2g}, residuals "
                     f"{sums.residual / objective:.1e}, gradient {half / objective:.1e}"
                 )
@@ -141,7 +141,7 @@ class _Run:
         return q
 
     def _round(self, theta: np.ndarray, width: float) -> tuple[np.ndarray, float, PassSums, float, np.ndarray]:
-        sums = self.rows.map_sum(TextPass(self.problem, theta[:, :-1], theta[:, -1], width))
+        sums = self.rows.map_sum(GradientPass(self.problem, theta[:, :-1], theta[:, -1], width))
         self.rounds += 1
         gradient = -sums.gradient
         gradient[:, :-1] += theta[:, :-1]
@@ -154,7 +154,7 @@ class _Run:
         return 0.5 * float(np.square(theta[:, :-1]).sum())
 
     def _sample_sums(self, theta: np.ndarray, width: float) -> PassSums:
-        task = TextPass(self.problem, theta[:, :-1], theta[:, -1], width)
+        task = GradientPass(self.problem, theta[:, :-1], theta[:, -1], width)
         sums = task.zero()
         task.add(sums, self.block)
         return sums
@@ -173,7 +173,7 @@ class _Run:
         task = of_scores(self.problem, width)
         X, d = self.block.X, theta.shape[1] - 1
         scores = np.asarray(X @ theta[:, :-1].T) + theta[:, -1]
-        start, rivals, alpha = task.duals(self.block._replace(X=scores))
+        start, _, alpha = task.duals(self.block._replace(X=scores))
         cap = self.problem.C * self.block.weight
         inside = (alpha > 0) & (alpha < np.repeat(cap, np.diff(start)))
         row = np.repeat(np.arange(len(cap)), np.diff(start))[inside]

@@ -20,7 +20,7 @@ CHUNK = 1 << 14  # rows whose scores are held at once
 
 
 @dataclass(frozen=True)
-class TextPass:
+class GradientPass:
     """Task: the sums of a pass at the class vectors ``W`` (k, d) and intercepts ``b`` (k,)."""
 
     problem: BlockProblem
@@ -59,7 +59,7 @@ class TextPass:
         sums.values += others.values
         sums.gradient += others.gradient
 
-    def at(self, **changes: Any) -> TextPass:
+    def at(self, **changes: Any) -> GradientPass:
         """The same pass but for these changes."""
         return replace(self, **changes)
 
