@@ -90,7 +90,7 @@ def _outcome(estimator: Any) -> str:
     return ", ".join(names[name] % np.max(value) for name, value in known.items() if value is not None)
 
 
-def fit_rows(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+def fit_rows(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> None:
     """Fit an estimator to rows in blocks or to Dask collections, if it can be."""
     name = type(estimator).__name__
     if not getattr(estimator, "_in_blocks", False):
@@ -98,7 +98,7 @@ def fit_rows(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -
         raise TypeError(f"{name} cannot be fitted to {kind}: it needs all rows in memory.")
     if isinstance(X, OpenRows) and (y is not None or sample_weight is not None):
         raise ValueError(f"{name}.fit(rows) takes labels and weights from the rows; y and sample_weight must be None.")
-    estimator._fit_rows(X if isinstance(X, OpenRows) else Collections(X, y, sample_weight))
+    estimator._fit_rows(X if isinstance(X, OpenRows) else Collections(X, y, sample_weight), checkpoint)
 
 
 class Progress:

@@ -166,10 +166,10 @@ class MultiMarginSVC(DualMachine):
         self._set_linear(state.W, state.b)
         return state
 
-    def _fit_rows(self, rows: OpenRows | Collections) -> None:
+    def _fit_rows(self, rows: OpenRows | Collections, checkpoint: Any) -> None:
         if self.solver == "svrg":
             raise ValueError("solver='svrg' needs all rows in memory; use solver='dual' for rows in blocks.")
-        super()._fit_rows(rows)
+        super()._fit_rows(rows, checkpoint)
 
     def _block_problem(self, k: int, total_weight: float) -> BlockProblem:
         return block_problem(k, float(self.C), bool(self.fit_intercept))

@@ -14,7 +14,7 @@ from skmargin.rows.blocks import LANES, Block, BlockRows
 from skmargin.rows.moments import Sample, look
 
 from .lbfgs import MOST_ROUNDS, solve_gradients
-from .newton import CLASS_ROWS, MOST_PASSES, SAMPLE_ROWS, BlockState, Refused, solve_blocks
+from .newton import CLASS_ROWS, MOST_PASSES, SAMPLE_ROWS, BlockState, Refused, SavePoint, solve_blocks
 from .passes import BlockProblem
 from .plan import MOST_PARAMETERS
 
@@ -69,11 +69,12 @@ def solve_rows(
     seed: int = 0,
     start: tuple[np.ndarray, np.ndarray] | None = None,
     verbose: int = 0,
+    save: SavePoint | None = None,
 ) -> Any:
     """The solution: a `BlockState`, or what ``solve_loaded`` makes of rows that were read into memory."""
     if (problem.n_classes - 1) * (rows.n_features + 1) > MOST_PARAMETERS:
-        return _solve_many_parameters(rows, problem, solve_sample, tol, max_iter, seed, start, verbose)
-    given = {"tol": tol, "max_passes": min(MOST_PASSES, max_iter), "seed": seed, "verbose": verbose}
+        return _solve_many_parameters(rows, problem, solve_sample, tol, max_iter, seed, start, verbose, save)
+    given = {"tol": tol, "max_passes": min(MOST_PASSES, max_iter), "seed": seed, "verbose": verbose, "save": save}
     found = solve_blocks(rows, problem, solve_sample, start=start, **given)  # type: ignore[arg-type]
     if isinstance(found, BlockState):
         return found
@@ -93,12 +94,12 @@ def solve_rows(
 
 def _solve_many_parameters(
     rows: BlockRows, problem: BlockProblem, solve_sample: Any, tol: float, max_iter: int, seed: int, start: Any,
-    verbose: int,
+    verbose: int, save: SavePoint | None,
 ) -> BlockState:  # fmt: skip
     """By gradients alone: a sum of k d numbers a round."""
     sample = look(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed).first
     if start is None:
         start = solve_sample(sample, problem.C * sample.inflated())
     return solve_gradients(
-        rows, problem, sample, start, tol=tol, max_rounds=min(MOST_ROUNDS, max_iter), verbose=verbose
+        rows, problem, sample, start, tol=tol, max_rounds=min(MOST_ROUNDS, max_iter), verbose=verbose, save=save
     )

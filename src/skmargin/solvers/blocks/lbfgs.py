@@ -14,16 +14,15 @@ returned the point, its objective and certified gap
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..._runtime.progress import print_line, tell_gap
+from ..._runtime.progress import print_line, report_gap
 from ...rows.blocks import Block, BlockRows
 from ...rows.moments import Sample
 from .gradient import GradientPass, balanced, of_scores
-from .newton import GAP_SHARE, BlockState
+from .newton import GAP_SHARE, BlockState, SavePoint
 from .passes import BlockProblem, PassSums
 
 MEMORY = 20  # pairs; more gained nothing on text
@@ -42,14 +41,14 @@ def solve_gradients(
     tol: float,
     max_rounds: int = MOST_ROUNDS,
     verbose: int = 0,
-    saved: Callable[[np.ndarray, np.ndarray], None] | None = None,
+    save: SavePoint | None = None,
 ) -> BlockState:
     """Solve to a relative duality gap of ``tol``; see the head of this file.
 
-    ``saved`` is told of each accepted point.
+    ``save`` is given each point that is better than those before.
     """
     run = _Run(rows, problem, sample, tol, verbose)
-    return run.descend(start, max_rounds, saved)
+    return run.descend(start, max_rounds, save)
 
 
 class _Run:
@@ -62,7 +61,7 @@ class _Run:
         self.pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=MEMORY)
         self.rounds = 0
 
-    def descend(self, start: tuple[np.ndarray, np.ndarray], max_rounds: int, saved: Any) -> BlockState:
+    def descend(self, start: tuple[np.ndarray, np.ndarray], max_rounds: int, save: SavePoint | None) -> BlockState:
         """Steps at widths that fall until the gap is certified, or rounds are used up."""
         theta = np.column_stack(start)
         if not self.free:
@@ -75,7 +74,7 @@ class _Run:
             theta, width, sums, _, gradient = here
             objective = self._half(theta) + sums.loss
             half = 0.5 * float(np.square(gradient[:, :-1]).sum())
-            tell_gap(min(1.0, (sums.residual + half) / objective), self.tol)
+            report_gap(min(1.0, (sums.residual + half) / objective), self.tol)
             if self.verbose:
                 print_line(
                     f"blocks: round {self.rounds}, objective {objective:.6g}, width {width:.2g}, residuals "
@@ -96,8 +95,8 @@ class _Run:
             if following is None:
                 break
             here = following
-            if saved is not None:
-                saved(here[0][:, :-1], here[0][:, -1])
+            if save is not None:
+                save(here[0][:, :-1], here[0][:, -1])
         theta, width, sums, *_ = here
         state = self._certified(theta, width, sums, self._half(theta) + sums.loss)
         return state if best is None or state.gap < best.gap else best
