@@ -38,7 +38,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as held:
+            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as held:
                 mark, W, b = str(held["mark"]), held["W"], held["b"]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             raise ValueError(f"{self.path} is no checkpoint; move it away, or name another file.") from None
