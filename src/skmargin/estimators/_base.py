@@ -23,7 +23,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .._numbers import WITH_SQUARE
 from .._runtime.progress import listening, print_line
-from ..rows.files import CountedRows, OpenRows, counted
+from ..rows.collections import Collections, is_collection, lazily, lazy_accuracy
+from ..rows.files import OpenRows
 from ..rows.gram import check_gram
 from ..rows.labels import number
 from ..solvers.tuning import DEFAULT, Tuning
@@ -71,7 +72,8 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
         heard = context is not None or bool(getattr(self, "verbose", 0))
         start = time.perf_counter()
         with listening(Progress(self, context) if heard else None):
-            (fit_rows if isinstance(X, OpenRows) else method)(self, X, y, *args, **metadata)
+            in_blocks = isinstance(X, OpenRows) or is_collection(X)
+            (fit_rows if in_blocks else method)(self, X, y, *args, **metadata)
         if log.isEnabledFor(logging.DEBUG):
             log.debug("%s: %s, %.3g s", self, _outcome(self), time.perf_counter() - start)
         if context is not None:
@@ -88,14 +90,15 @@ def _outcome(estimator: Any) -> str:
     return ", ".join(names[name] % np.max(value) for name, value in known.items() if value is not None)
 
 
-def fit_rows(estimator: Any, rows: OpenRows, y: Any = None, sample_weight: Any = None, **metadata: Any) -> None:
-    """Fit an estimator to rows in blocks, if it can be."""
+def fit_rows(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> None:
+    """Fit an estimator to rows in blocks or to Dask collections, if it can be."""
     name = type(estimator).__name__
-    if y is not None or sample_weight is not None or metadata:
-        raise ValueError(f"{name}.fit(rows) takes labels and weights from the rows; y and sample_weight must be None.")
     if not getattr(estimator, "_in_blocks", False):
-        raise TypeError(f"{name} cannot be fitted to rows in blocks (open_rows): it needs all rows in memory.")
-    estimator._fit_rows(rows)
+        kind = "rows in blocks (open_rows)" if isinstance(X, OpenRows) else "Dask collections"
+        raise TypeError(f"{name} cannot be fitted to {kind}: it needs all rows in memory.")
+    if isinstance(X, OpenRows) and (y is not None or sample_weight is not None):
+        raise ValueError(f"{name}.fit(rows) takes labels and weights from the rows; y and sample_weight must be None.")
+    estimator._fit_rows(X if isinstance(X, OpenRows) else Collections(X, y, sample_weight), checkpoint)
 
 
 class Progress:
@@ -174,10 +177,10 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
             X = canonical_csr(X)
         return Problem(X, codes, weight, k, kept)
 
-    def _count_rows(self, rows: OpenRows) -> CountedRows:
+    def _count_rows(self, rows: OpenRows | Collections) -> Any:
         """Read rows in blocks once: check, count and encode them; set ``classes_`` and ``n_features_in_``."""
         self.__dict__.pop("n_iter_", None)
-        found = counted(rows, getattr(self, "n_jobs", None))
+        found = rows.counted(getattr(self, "n_jobs", None))
         classes, mass = found.classes, found.class_mass
         if len(classes) < 2:
             raise ValueError(
@@ -190,7 +193,7 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
             check_weights("class_weight", found.per_class)
         elif given is not None:
             found.per_class = weights_of_classes(given, classes)
-        self.classes_, self.n_features_in_ = classes, rows.n_features
+        self.classes_, self.n_features_in_ = classes, found.n_features
         self.__dict__.pop("feature_names_in_", None)
         if rows.feature_names is not None:
             self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
@@ -263,6 +266,10 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         """
         if isinstance(X, OpenRows):
             return self._blockwise(X, self._flat_scores)  # type: ignore[return-value]
+        if is_collection(X):
+            check_is_fitted(self)
+            k = len(self.classes_)
+            return lazily(X, self.decision_function, np.empty((0,) if k == 2 else (0, k)))
         return self._flat_scores(self._check_predict(X))
 
     def _flat_scores(self, X: Any) -> np.ndarray:
@@ -305,7 +312,29 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         """
         if isinstance(X, OpenRows):
             return self._blockwise(X, self._labels)  # type: ignore[return-value]
+        if is_collection(X):
+            check_is_fitted(self)
+            return lazily(X, self.predict, self.classes_[:0])
         return self._labels(self._check_predict(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Accuracy on the given rows and labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            Share of the rows that are classified correctly; of Dask collections a lazy number.
+        """
+        return lazy_accuracy(self, X, y, sample_weight) if is_collection(X) else super().score(X, y, sample_weight)
 
     def _labels(self, X: Any) -> np.ndarray:
         """Predicted class of each checked row."""

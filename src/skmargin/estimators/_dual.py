@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._runtime.checkpoint import Checkpoint
 from .._runtime.memory import free_memory
 from .._runtime.threads import blas_threads
 from ..rows.blocks import BlockRows
+from ..rows.collections import Collections
 from ..rows.files import OpenRows
 from ..rows.gram import GRAM32_RTOL, KERNELS, check_symmetric, gram, resolve_gamma
 from ..rows.kernel_rows import KernelRows, max_squared_norm, row_dtype
@@ -95,7 +97,7 @@ class DualMachine(KernelScores):
         """Name of the loss in the core and, for "top", how many rivals count."""
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DualMachine:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None) -> DualMachine:
         """Fit the machine.
 
         Parameters
@@ -106,12 +108,17 @@ class DualMachine(KernelScores):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the losses: weight 0 removes a row, weight 2 repeats it.
+        checkpoint : path, default=None
+            For rows in blocks and Dask collections: a file that keeps the point reached, so that the same call goes on
+            from there after its process has ended; removed at the end.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        if checkpoint is not None:
+            raise ValueError("checkpoint is for rows in blocks (open_rows) and Dask collections; X is in memory.")
         self._fit_problem(self._check_problem(X, y, sample_weight))
         return self
 
@@ -169,19 +176,21 @@ class DualMachine(KernelScores):
         self._set_linear(state.W, state.b)
         return state
 
-    def _fit_rows(self, rows: OpenRows) -> None:
+    def _fit_rows(self, rows: OpenRows | Collections, checkpoint: Any) -> None:
         """Fit to rows in blocks."""
         if not self._is_linear():
-            raise ValueError(f"Rows in blocks (open_rows) need kernel='linear', got kernel={self.kernel!r}.")
-        self._fit_blocks(self._count_rows(rows))
+            raise ValueError(f"Rows in blocks and Dask collections need kernel='linear', got kernel={self.kernel!r}.")
+        self._fit_blocks(self._count_rows(rows), checkpoint)
 
-    def _fit_blocks(self, rows: BlockRows) -> None:
+    def _fit_blocks(self, rows: BlockRows, checkpoint: Any = None) -> None:
         """Fit to counted rows, wherever they are; ``classes_`` and ``n_features_in_`` are set."""
         k, seed = len(self.classes_), seed_of(self.random_state)
         start = self._class_vectors() if self.warm_start else None
         self.__dict__.pop("_warm_state", None)
         if is_small(rows):
             return self._fit_loaded(load(rows))
+        points = None if checkpoint is None else Checkpoint(checkpoint, self._about(rows))
+        start = start if points is None else points.load() or start
         problem = self._block_problem(k, float(rows.class_weights.sum()))
 
         def solve_sample(sample: Sample, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -189,10 +198,18 @@ class DualMachine(KernelScores):
 
         found = solve_rows(
             rows, problem, solve_sample, self._fit_loaded, free_memory, tol=self.tol, max_iter=self.max_iter,
-            seed=seed, start=start, verbose=self.verbose,
+            seed=seed, start=start, verbose=self.verbose, save=None if points is None else points.save,
         )  # fmt: skip
         if found is not None:
             self._publish_blocks(found)
+        if points is not None:
+            points.remove()
+
+    def _about(self, rows: BlockRows) -> tuple[object, ...]:
+        """All that the solution depends on, as far as it is known before."""
+        steering = ("n_jobs", "verbose", "max_iter", "warm_start")
+        params = {name: value for name, value in self.get_params().items() if name not in steering}
+        return type(self).__name__, params, rows.n_rows, self.classes_.tolist(), rows.class_weights.tolist()
 
     def _fit_loaded(self, loaded: Loaded) -> None:
         X, y, weight = loaded

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from ..rows.collections import Collections
 from ..rows.files import OpenRows
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
@@ -165,10 +166,10 @@ class MultiMarginSVC(DualMachine):
         self._set_linear(state.W, state.b)
         return state
 
-    def _fit_rows(self, rows: OpenRows) -> None:
+    def _fit_rows(self, rows: OpenRows | Collections, checkpoint: Any) -> None:
         if self.solver == "svrg":
             raise ValueError("solver='svrg' needs all rows in memory; use solver='dual' for rows in blocks.")
-        super()._fit_rows(rows)
+        super()._fit_rows(rows, checkpoint)
 
     def _block_problem(self, k: int, total_weight: float) -> BlockProblem:
         return block_problem(k, float(self.C), bool(self.fit_intercept))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ..rows.collections import Collections
 from ..rows.files import OpenRows
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
@@ -211,10 +212,12 @@ class ODMClassifier(DualMachine):
         self._set_linear(end.point.W, end.point.b)
         return self._published(end)
 
-    def _fit_rows(self, rows: OpenRows) -> None:
+    def _fit_rows(self, rows: OpenRows | Collections, checkpoint: Any) -> None:
         if self.solver not in ("auto", "newton"):
-            raise ValueError(f"Rows in blocks (open_rows) need solver='auto' or 'newton', got solver={self.solver!r}.")
-        super()._fit_rows(rows)
+            raise ValueError(
+                f"Rows in blocks and Dask collections need solver='auto' or 'newton', got solver={self.solver!r}."
+            )
+        super()._fit_rows(rows, checkpoint)
 
     def _block_problem(self, k: int, total_weight: float) -> BlockProblem:
         mu, theta = float(self.mu), float(self.theta)

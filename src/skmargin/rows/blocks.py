@@ -61,6 +61,7 @@ class BlockRows(Protocol):
     n_features: int
     n_blocks: int
     in_memory: bool  # whether a pass over some of the rows costs less than one over all
+    remote: bool  # whether the rows are on other machines
     class_counts: np.ndarray  # (k,) rows of each class
 
     @property
@@ -91,7 +92,7 @@ def map_blocks(blocks: Iterator[Block], task: Task[Sums], n_jobs: int | None) ->
 class ArrayRows:
     """Rows of an array in memory or on disk (`numpy.memmap`), or CSR; nothing is copied."""
 
-    in_memory = True
+    in_memory, remote = True, False
 
     def __init__(
         self, X: Any, y: np.ndarray, weight: np.ndarray, n_classes: int, n_jobs: int | None = 1, first: int = 0

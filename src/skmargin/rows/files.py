@@ -88,6 +88,10 @@ class OpenRows:
             yield _checked(batch, self.n_features, f"{self.name}, block {place}")
         self.refuse_change()
 
+    def counted(self, n_jobs: int | None = 1) -> CountedRows:
+        """The rows as a solver takes them, after they were read once."""
+        return counted(self, n_jobs)
+
     def refuse_change(self) -> None:
         """Refuse files that are no longer what they were when they were opened."""
         if self._stamp is not None and self._stamp() != self._seen:
@@ -142,7 +146,7 @@ def _check_numbers(X: Any, where: str) -> None:
 class CountedRows:
     """Open rows as the blocks of a solver; made by `counted`."""
 
-    in_memory = False
+    in_memory, remote = False, False
 
     def __init__(
         self, rows: OpenRows, classes: np.ndarray, codes: list[np.ndarray], mass: np.ndarray, n_jobs: int | None

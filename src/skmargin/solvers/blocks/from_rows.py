@@ -11,9 +11,10 @@ from scipy import sparse
 
 from skmargin._runtime.progress import print_line
 from skmargin.rows.blocks import LANES, Block, BlockRows
-from skmargin.rows.moments import Sample
+from skmargin.rows.moments import Sample, look
 
-from .newton import MOST_PASSES, BlockState, Refused, solve_blocks
+from .lbfgs import MOST_ROUNDS, solve_gradients
+from .newton import CLASS_ROWS, MOST_PASSES, SAMPLE_ROWS, BlockState, Refused, SavePoint, solve_blocks
 from .passes import BlockProblem
 from .plan import MOST_PARAMETERS
 
@@ -73,19 +74,17 @@ def solve_rows(
     seed: int = 0,
     start: tuple[np.ndarray, np.ndarray] | None = None,
     verbose: int = 0,
+    save: SavePoint | None = None,
 ) -> Any:
     """The solution: a `BlockState`, or what ``solve_loaded`` makes of rows that were read into memory."""
     parameters = (problem.n_classes - 1) * (rows.n_features + 1)
     free = free_memory()
     fits = free is None or bytes_of(rows) <= MEMORY_SHARE * free
     if parameters > MOST_PARAMETERS:
-        if not fits:
-            raise ValueError(
-                f"The rows need {bytes_of(rows) / 2**30:.1f} GiB, more than there is memory for, and with {parameters} "
-                f"parameters, (classes - 1) (features + 1), more than {MOST_PARAMETERS}, not taken in blocks."
-            )
-        return solve_loaded(load(rows))
-    given = {"tol": tol, "max_passes": min(MOST_PASSES, max_iter), "seed": seed, "verbose": verbose}
+        if fits and not rows.remote:
+            return solve_loaded(load(rows))
+        return _solve_many_parameters(rows, problem, solve_sample, tol, max_iter, seed, start, verbose, save)
+    given = {"tol": tol, "max_passes": min(MOST_PASSES, max_iter), "seed": seed, "verbose": verbose, "save": save}
     found = solve_blocks(rows, problem, solve_sample, start=start, **given)  # type: ignore[arg-type]
     if isinstance(found, BlockState):
         return found
@@ -99,3 +98,16 @@ def solve_rows(
         assert found.state is not None
         return found.state
     return found
+
+
+def _solve_many_parameters(
+    rows: BlockRows, problem: BlockProblem, solve_sample: Any, tol: float, max_iter: int, seed: int, start: Any,
+    verbose: int, save: SavePoint | None,
+) -> BlockState:  # fmt: skip
+    """By gradients alone: a sum of k d numbers a round."""
+    sample = look(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed).first
+    if start is None:
+        start = solve_sample(sample, problem.C * sample.inflated())
+    return solve_gradients(
+        rows, problem, sample, start, tol=tol, max_rounds=min(MOST_ROUNDS, max_iter), verbose=verbose, save=save
+    )

@@ -77,6 +77,7 @@ class Refused:
 
 
 SampleSolver = Callable[[Sample, np.ndarray], tuple[np.ndarray, np.ndarray]]  # (rows, caps) -> W, b
+SavePoint = Callable[[np.ndarray, np.ndarray], None]  # W, b
 
 
 def solve_blocks(
@@ -90,13 +91,16 @@ def solve_blocks(
     start: tuple[np.ndarray, np.ndarray] | None = None,
     force: bool = False,
     verbose: int = 0,
+    save: SavePoint | None = None,
 ) -> BlockState | Refused:
     """Solve to a relative duality gap of ``tol``; see the head of this file.
 
-    ``start`` is a point (W, b) of a related problem; ``force`` goes on whatever the sample says.
+    ``start`` is a point (W, b) of a related problem; ``force`` goes on whatever the sample says; ``save`` is given each
+    point that is better than those before.
     """
     with blas_threads(1):
         gear = SmoothedNewton(rows, problem, tol, seed, verbose)
+        gear.save = save
         gear.begin(solve_sample, start)
         reason = gear.unsuitable()
         if reason and not force:
@@ -116,6 +120,7 @@ class SmoothedNewton:
         self.n_parameters = (self.k - 1) * self.D
         self.caps = problem.C * float(rows.class_weights.sum())
         self.single = tol >= DOUBLE_TOL
+        self.save: SavePoint | None = None
         self.passes = 0
         self.lam = 0.0
         self.separable = False
@@ -335,6 +340,8 @@ class SmoothedNewton:
                 here, hessian = trial, next_hessian
                 self.W = here.W
                 accepted, failures = accepted + 1, 0
+                if self.save is not None:
+                    self.save(*self.published())
                 done = self._certified(here) if stage.final else None
                 if done is None:
                     system = self._system(here)

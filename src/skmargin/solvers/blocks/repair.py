@@ -34,7 +34,7 @@ def certified_gap(task: SmoothPass, sums: PassSums, sample: Sample) -> float:
     exact = task.at(single=False, hessian=0.0, share=1.0)
     here = exact.zero()
     exact.add(here, block)
-    delta = _balancing(exact, block, sums.gradient[:, -1] - here.gradient[:, -1])
+    delta = balancing(exact, block, sums.gradient[:, -1] - here.gradient[:, -1])
     if delta is None:
         return np.inf
     W = task.W.copy()
@@ -53,7 +53,7 @@ def certified_gap(task: SmoothPass, sums: PassSums, sample: Sample) -> float:
     return residual + 0.5 * float(np.square(penalized - gradient[:, :-1]).sum())
 
 
-def _balancing(task: SmoothPass, block: Block, rest: np.ndarray) -> np.ndarray | None:
+def balancing(task: SmoothPass, block: Block, rest: np.ndarray) -> np.ndarray | None:
     """Shifts of the intercepts at which the coefficients of the sample sum up to ``-rest``."""
     k = task.problem.n_classes
     rest = rest - rest.mean()

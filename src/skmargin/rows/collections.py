@@ -1,0 +1,135 @@
+"""Dask collections as partitions: arrays (dense, or with CSR blocks), data frames, lists of delayed blocks.
+
+Nothing of Dask is imported unless the user has given a collection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .workers import DaskRows, Partition
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is a Dask array or data frame, or a list of delayed blocks."""
+    first = X[0] if isinstance(X, (list, tuple)) and X else X
+    return type(first).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(first, "dask")
+
+
+@dataclass(frozen=True)
+class Collections:
+    """Rows, labels and weights that are Dask collections, divided alike or to be divided so."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns of a data frame, where all are strings."""
+        columns = getattr(self.X, "columns", None)
+        if columns is None or not all(isinstance(name, str) for name in columns):
+            return None
+        return list(columns)
+
+    def counted(self, n_jobs: int | None = None) -> DaskRows:
+        """The rows as a solver takes them, after a first look at all of them; workers have threads of their own."""
+        from .workers import DaskRows
+
+        return DaskRows(partitions_of(self.X, self.y, self.sample_weight))
+
+
+def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
+    """One partition for each block of rows of X."""
+    from .workers import Partition
+
+    rows = _blocks_of_rows(X)
+    labels = _like(y, "y", X, len(rows))
+    weights = [None] * len(rows) if sample_weight is None else _like(sample_weight, "sample_weight", X, len(rows))
+    return [Partition(*parts) for parts in zip(rows, labels, weights, strict=True)]
+
+
+def _blocks_of_rows(X: Any) -> list[Any]:
+    if isinstance(X, (list, tuple)):
+        return list(X)
+    if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
+        if X.ndim != 2:
+            raise ValueError(f"X must have two dimensions, got {X.ndim}.")
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        return [block[0] for block in X.to_delayed()]
+    return list(X.to_delayed())
+
+
+def _like(values: Any, name: str, X: Any, count: int) -> list[Any]:
+    """The blocks of labels or weights, divided as the rows are."""
+    if not is_collection(values):
+        raise TypeError(
+            f"{name} must be a Dask collection where X is one, got {type(values).__name__}; "
+            f"dask.array.from_array({name}, chunks=...) makes one."
+        )
+    if isinstance(values, (list, tuple)):
+        blocks = list(values)
+    else:
+        if getattr(values, "ndim", 1) == 2:  # a frame with one column, or an array of one
+            raise ValueError(f"{name} must have one dimension, got two; choose one column.")
+        if hasattr(values, "chunks") and hasattr(X, "chunks") and values.chunks[0] != X.chunks[0]:
+            known = not any(np.isnan(size) for size in (*values.chunks[0], *X.chunks[0]))
+            if known and sum(values.chunks[0]) != sum(X.chunks[0]):
+                raise ValueError(f"{name} has {sum(values.chunks[0])} rows and X has {sum(X.chunks[0])}.")
+            if known:
+                values = values.rechunk((X.chunks[0],))
+        blocks = list(np.ravel(values.to_delayed()))
+    if len(blocks) != count:
+        raise ValueError(
+            f"{name} has {len(blocks)} partitions and X has {count}; divide them alike, for instance with repartition "
+            "or rechunk, or compute_chunk_sizes() where sizes are not known."
+        )
+    return blocks
+
+
+def lazily(X: Any, function: Any, like: np.ndarray) -> Any:
+    """``function`` of each block of rows, as a lazy Dask array; ``like`` is what it gives for no rows."""
+    import dask.array as da
+
+    if isinstance(X, (list, tuple)):
+        shape = (np.nan, *like.shape[1:])
+        return da.concatenate([da.from_delayed(_call(function, part), shape, dtype=like.dtype) for part in X])
+    if hasattr(X, "chunks"):
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        if like.ndim == 1:
+            return X.map_blocks(function, dtype=like.dtype, drop_axis=1, meta=like)
+        return X.map_blocks(function, dtype=like.dtype, chunks=(X.chunks[0], (like.shape[1],)), meta=like)
+    return X.map_partitions(function, meta=like)
+
+
+def _call(function: Any, part: Any) -> Any:
+    import dask
+
+    return dask.delayed(function, pure=True)(part)
+
+
+def lazy_accuracy(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Share of the rows that a model classifies correctly, as a lazy number."""
+    import dask
+
+    sums = [dask.delayed(_right)(model, *partition) for partition in partitions_of(X, y, sample_weight)]
+    return dask.delayed(_share)(sums)
+
+
+def _right(model: Any, X: Any, y: Any, weight: Any) -> tuple[float, float]:
+    """Weight of the rows that are right, and of all."""
+    if not len(y):
+        return 0.0, 0.0
+    weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+    return float(weight @ (model.predict(X) == np.asarray(y))), float(weight.sum())
+
+
+def _share(sums: list[tuple[float, float]]) -> float:
+    right, total = np.sum(sums, axis=0)
+    return float(right / total)

@@ -1,0 +1,291 @@
+"""Rows of Dask collections: a pass is a set of pure tasks, one a partition, whose sums are added in a fixed tree.
+
+No actors, no sockets, no scattered data: every task is a function of a partition and of the point at which the pass is
+made, so that Dask itself recomputes what a lost worker held, and the bits are the same.  The number of partitions fixes
+the tree; workers and their threads do not change it.
+
+On the current `distributed` client, or on threads where there is none.  What Dask's configuration says under
+``skmargin.worker-timeout`` (60 seconds) is how long a pass waits while no worker is left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import dask
+import numpy as np
+from dask.delayed import Delayed
+from scipy import sparse
+from sklearn.utils.multiclass import type_of_target
+
+from .blocks import Block, Sums, Task, map_blocks, rows_in_block
+
+FAN_IN = 8  # sums that are added by one task: a tree of 64 partitions has two levels
+RESUBMISSIONS = 20  # attempts at a pass whose tasks die with their workers too often for Dask's own patience
+FORGET_SECONDS = 0.5  # until a scheduler has forgotten tasks that were cancelled
+WORKER_TIMEOUT = 60.0  # seconds without a worker, unless Dask's configuration says otherwise
+
+
+class PartitionError(ValueError):
+    """A partition cannot be used; the message names it."""
+
+
+class Partition(NamedTuple):
+    """Where the rows of a partition are: delayed values, of which the last may be missing."""
+
+    X: Delayed
+    y: Delayed
+    weight: Delayed | None
+
+
+@dataclass(frozen=True)
+class PartitionFacts:
+    """What is learnt of a partition once, before the first pass."""
+
+    n_rows: int  # as stored
+    n_features: int
+    dtype: str
+    labels: np.ndarray  # in order
+    counts: np.ndarray  # of rows with a positive weight
+    weights: np.ndarray
+    trouble: str  # why it cannot be used, or nothing
+
+
+class DaskRows:
+    """Rows on the workers of a cluster: partitions in the order of the rows, of which each is looked at once here."""
+
+    in_memory, remote = False, True
+
+    def __init__(self, partitions: Sequence[Partition]) -> None:
+        self._partitions = list(partitions)
+        facts = _compute([_delayed(_facts, "skmargin-check")(*partition) for partition in self._partitions])
+        for number, fact in enumerate(facts):
+            if fact.trouble:
+                raise PartitionError(f"Partition {number} of {len(facts)}: {fact.trouble}")
+        kept = [fact for fact in facts if fact.n_rows]
+        if not kept:
+            raise PartitionError(f"All {len(facts)} partitions are empty.")
+        self.n_features = kept[0].n_features
+        for number, fact in enumerate(facts):
+            if fact.n_rows and fact.n_features != self.n_features:
+                raise PartitionError(
+                    f"Partition {number} of {len(facts)} has {fact.n_features} features, the first one "
+                    f"{self.n_features}."
+                )
+        labels = _all_labels(facts)
+        counts, mass = np.zeros(len(labels), dtype=np.int64), np.zeros(len(labels))
+        for fact in kept:
+            at = np.searchsorted(labels, fact.labels)
+            counts[at] += fact.counts
+            mass[at] += fact.weights
+        present = counts > 0  # a label may occur with weight 0 only
+        if not present.any():
+            raise PartitionError("sample_weight is zero for every row: nothing is left to fit.")
+        self.classes, self.class_counts, self.class_mass = labels[present], counts[present], mass[present]
+        self.per_class = np.ones(len(self.classes))  # weights of the classes, which multiply those of the rows
+        # float32 stays; where partitions differ the wider type is taken, since a block of the core has one
+        self.dtype = np.result_type(*(fact.dtype for fact in kept))
+        self._sizes = [fact.n_rows for fact in facts]
+        self._first = np.concatenate([[0], np.cumsum(self._sizes)]).tolist()
+        self.n_rows = int(self.class_counts.sum())
+        self.n_blocks = len(kept)
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        """Weight of each class."""
+        return self.class_mass * self.per_class
+
+    def map_sum(self, task: Task[Sums]) -> Sums:
+        """The sums of a task over all rows."""
+        name = f"skmargin-{type(task).__name__.lower()}"
+        shared = dask.delayed(
+            _Shared(task, self.classes, self.per_class, self.dtype), name=_key(f"{name}-point"), pure=False
+        )
+        work = _delayed(_partition_sums, name)
+        level: list[Any] = [
+            work(partition, number, first, size, shared)
+            for number, (partition, first, size) in enumerate(
+                zip(self._partitions, self._first, self._sizes, strict=False)
+            )
+            if size
+        ]
+        add = _delayed(_added, f"{name}-add")
+        while len(level) > 1:
+            level = [add(level[at : at + FAN_IN], shared) for at in range(0, len(level), FAN_IN)]
+        sums: Sums = _compute(level)[0]
+        return sums
+
+
+class _Shared(NamedTuple):
+    """What all tasks of a pass need."""
+
+    task: Any
+    classes: np.ndarray
+    per_class: np.ndarray
+    dtype: Any
+
+
+def _partition_sums(partition: Partition, number: int, first: int, size: int, shared: _Shared) -> Any:
+    """The sums of a task over one partition."""
+    X, y, weight = _arrays(*partition)
+    if not X.shape[0] == len(y) == len(weight) == size:
+        raise PartitionError(
+            f"Partition {number} had {size} rows at first and now has {X.shape[0]}: it must be the same each time."
+        )
+    X = X.astype(shared.dtype, copy=False)
+    keep = np.flatnonzero(weight > 0)
+    if len(keep) < len(y):
+        X, y, weight = X[keep], y[keep], weight[keep]
+    codes = np.searchsorted(shared.classes, y).astype(np.int32)
+    whole = Block(X, codes, weight * shared.per_class[codes], first)
+    step = rows_in_block(X) if len(y) else 1
+    blocks = (whole.cut(at, min(at + step, len(y))) for at in range(0, len(y), step))
+    return map_blocks(blocks, shared.task, 1)
+
+
+def _added(parts: list[Any], shared: _Shared) -> Any:
+    """Sums of several partitions, in their order; a fresh object, since Dask may give its inputs to other tasks."""
+    out = shared.task.zero()
+    for part in parts:
+        shared.task.merge(out, part)
+    return out
+
+
+def _arrays(X: Any, y: Any, weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Rows, labels and weights of a partition as arrays; data frames and series become what they hold."""
+    if hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    y = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+    return X if sparse.issparse(X) else np.ascontiguousarray(X), y, weight
+
+
+def _facts(X: Any, y: Any, weight: Any) -> PartitionFacts:
+    """What is to be known of a partition; an exception of the data becomes its trouble."""
+    none = np.zeros(0)
+    try:
+        X, y, weight = _arrays(X, y, weight)
+        trouble = _trouble(X, y, weight)
+    except (TypeError, ValueError) as error:
+        return PartitionFacts(0, 0, "float64", none, none, none, f"its rows are no numbers ({error}).")
+    if trouble or not len(y):
+        return PartitionFacts(0, 0, "float64", none, none, none, trouble)
+    labels, at = np.unique(y, return_inverse=True)
+    kept = weight > 0
+    counts = np.bincount(at[kept], minlength=len(labels))
+    weights = np.bincount(at[kept], weight[kept], minlength=len(labels))
+    return PartitionFacts(len(y), X.shape[1], X.dtype.name, labels, counts, weights, "")
+
+
+def _trouble(X: Any, y: np.ndarray, weight: np.ndarray) -> str:
+    """Why a partition cannot be used, in one sentence; nothing if it can."""
+    if X.ndim != 2:
+        return f"X must have two dimensions, got {X.ndim}."
+    if y.ndim == 2 and y.shape[1] == 1:
+        return "y must have one dimension, got a column; use y[:, 0]."
+    if y.ndim != 1:
+        return f"y must have one dimension, got {y.ndim}."
+    if not X.shape[0] == len(y) == len(weight):
+        return f"X has {X.shape[0]} rows, y {len(y)} and sample_weight {len(weight)}; divide them alike."
+    values = X.data if sparse.issparse(X) else X
+    if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
+        bad = np.flatnonzero(~np.isfinite(X.toarray() if sparse.issparse(X) else X).all(axis=1))[0]
+        return f"X holds NaN or infinity in row {bad} of the partition."
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        return "sample_weight must be finite and not negative."
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        return f"y holds NaN or infinity in row {np.flatnonzero(~np.isfinite(y))[0]} of the partition."
+    if y.dtype == object and any(label is None or label != label for label in y):
+        return "y holds missing values."
+    if len(y) and type_of_target(y).startswith("continuous"):
+        return f"y holds numbers that are no labels, such as {y[0]!r}; Unknown label type: continuous."
+    return ""
+
+
+def _all_labels(facts: Sequence[PartitionFacts]) -> np.ndarray:
+    parts = [fact.labels for fact in facts if len(fact.labels)]
+    kinds = {"text" if part.dtype.kind in "OUS" else "numbers" for part in parts}
+    if len(kinds) > 1:
+        raise PartitionError("y holds text in some partitions and numbers in others.")
+    return np.unique(np.concatenate(parts))
+
+
+def _delayed(function: Any, name: str) -> Any:
+    """A delayed function whose tasks show on the dashboard under this name."""
+
+    def make(*arguments: Any) -> Delayed:
+        return dask.delayed(function, pure=False)(*arguments, dask_key_name=_key(name))
+
+    return make
+
+
+def _key(name: str) -> str:
+    return f"{name}-{dask.base.tokenize(object())}"
+
+
+def _compute(values: list[Delayed]) -> list[Any]:
+    """The results, on the current client or on threads; an interrupt cancels the tasks."""
+    client = current_client()
+    if client is None:
+        return list(dask.compute(*values, scheduler="threads"))
+    return _on_cluster(client, values)
+
+
+def current_client() -> Any:
+    """The client of `distributed` that is in force, or None."""
+    try:
+        from distributed import default_client
+
+        client = default_client()
+    except (ImportError, ValueError):
+        return None
+    return client if client.status == "running" else None
+
+
+def _on_cluster(client: Any, values: list[Delayed]) -> list[Any]:
+    from distributed import KilledWorker
+
+    for _ in range(RESUBMISSIONS):
+        futures = client.compute(values)
+        try:
+            return _gather(client, futures)
+        except KilledWorker:
+            # A task was on so many workers that died that Dask blames the task.  Ours do not kill workers: again, once
+            # the scheduler has forgotten the blame.
+            client.cancel(futures, force=True)
+            del futures
+            time.sleep(FORGET_SECONDS)
+        except BaseException:
+            client.cancel(futures, force=True)
+            raise
+    raise RuntimeError(
+        f"Workers died in {RESUBMISSIONS} attempts at one pass; give them more memory, or use smaller partitions."
+    )
+
+
+def _gather(client: Any, futures: list[Any]) -> list[Any]:
+    from distributed import TimeoutError as DaskTimeout
+    from distributed import wait
+
+    limit = float(dask.config.get("skmargin.worker-timeout", WORKER_TIMEOUT))
+    alone_since: float | None = None
+    while True:
+        try:
+            wait(futures, timeout=0.5)
+        except (DaskTimeout, TimeoutError):
+            workers = client.scheduler_info(n_workers=-1)["workers"] if client.status == "running" else {}
+            now = time.monotonic()
+            alone_since = None if workers else alone_since or now
+            if alone_since is not None and now - alone_since > limit:
+                raise RuntimeError(
+                    f"No Dask worker is left, for {limit:g} seconds now (skmargin.worker-timeout in Dask's "
+                    "configuration); start workers and fit again, with checkpoint=path to go on where this fit ended."
+                ) from None
+            continue
+        return list(client.gather(futures))

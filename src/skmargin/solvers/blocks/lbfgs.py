@@ -1,0 +1,206 @@
+"""Limited-memory BFGS on the smoothed problem, for rows in blocks with very many columns: a round sums k d numbers.
+
+    smooth  phi_w(W, b) = 1/2 ||W||^2 + C sum_i s_i loss_w(W x_i + b)
+    step    two-loop recursion over the last pairs, from a diagonal that a sample of the rows gives
+    gap     P - D = sum of residuals + 1/2 ||gradient||^2, after the intercept is repaired as in repair.py
+
+The width follows the residuals, as in newton.py: their sum shrinks with its square, and they may use `GAP_SHARE` of
+``tol``.  A larger width comes first: the problem is the easier the wider it is.
+
+given    rows in blocks (CSR), a problem, a first point
+returned the point, its objective and certified gap
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ..._runtime.progress import print_line, report_gap
+from ...rows.blocks import Block, BlockRows
+from ...rows.moments import Sample
+from .gradient import GradientPass, balanced, of_scores
+from .newton import GAP_SHARE, BlockState, SavePoint
+from .passes import BlockProblem, PassSums
+
+MEMORY = 20  # pairs; more gained nothing on text
+FIRST_WIDTH = 8.0  # times the last one
+NARROWER = 0.5  # from one width to the next, once the gradient is small beside the residuals
+SUFFICIENT = 1e-4  # share of the slope by which a step must lower the objective
+MOST_ROUNDS = 400
+
+
+def solve_gradients(
+    rows: BlockRows,
+    problem: BlockProblem,
+    sample: Sample,
+    start: tuple[np.ndarray, np.ndarray],
+    *,
+    tol: float,
+    max_rounds: int = MOST_ROUNDS,
+    verbose: int = 0,
+    save: SavePoint | None = None,
+) -> BlockState:
+    """Solve to a relative duality gap of ``tol``; see the head of this file.
+
+    ``save`` is given each point that is better than those before.
+    """
+    run = _Run(rows, problem, sample, tol, verbose)
+    return run.descend(start, max_rounds, save)
+
+
+class _Run:
+    """The state of a solve: the point, the pairs, the width; a round over the rows is a sum."""
+
+    def __init__(self, rows: BlockRows, problem: BlockProblem, sample: Sample, tol: float, verbose: int) -> None:
+        self.rows, self.problem, self.sample, self.tol, self.verbose = rows, problem, sample, tol, verbose
+        self.block = Block(sample.X, sample.y, sample.inflated(), 0)
+        self.free = problem.intercept == "free"
+        self.pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=MEMORY)
+        self.rounds = 0
+
+    def descend(self, start: tuple[np.ndarray, np.ndarray], max_rounds: int, save: SavePoint | None) -> BlockState:
+        """Steps at widths that fall until the gap is certified, or rounds are used up."""
+        theta = np.column_stack(start)
+        if not self.free:
+            theta[:, -1] = 0.0
+        width = FIRST_WIDTH * self._last_width(theta)
+        inverse = self._diagonal(theta, width)
+        here = self._round(theta, width)
+        best: BlockState | None = None
+        while self.rounds < max_rounds:
+            theta, width, sums, _, gradient = here
+            objective = self._half(theta) + sums.loss
+            half = 0.5 * float(np.square(gradient[:, :-1]).sum())
+            report_gap(min(1.0, (sums.residual + half) / objective), self.tol)
+            if self.verbose:
+                print_line(
+                    f"blocks: round {self.rounds}, objective {objective:.6g}, width {width:.2g}, residuals "
+                    f"{sums.residual / objective:.1e}, gradient {half / objective:.1e}"
+                )
+            if sums.residual + half <= 2 * self.tol * objective or (best is None and half < 0.1 * objective):
+                state = self._certified(theta, width, sums, objective)
+                best = state if best is None or state.gap <= best.gap else best
+                if best.gap <= self.tol:
+                    return best
+            wanted = width * float(np.sqrt(GAP_SHARE * self.tol * objective / max(sums.residual, 1e-300)))
+            if half <= sums.residual and wanted < 0.95 * width:
+                width = max(wanted, NARROWER * width)
+                inverse = self._diagonal(theta, width)
+                here = self._round(theta, width)  # the pairs stay: curvature changes little beside what they tell
+                continue
+            following = self._step(here, inverse)
+            if following is None:
+                break
+            here = following
+            if save is not None:
+                save(here[0][:, :-1], here[0][:, -1])
+        theta, width, sums, *_ = here
+        state = self._certified(theta, width, sums, self._half(theta) + sums.loss)
+        return state if best is None or state.gap < best.gap else best
+
+    def _step(self, here: Any, inverse: np.ndarray) -> Any:
+        """The next point, or None where no step lowers the objective."""
+        theta, width, _, value, gradient = here
+        direction = -self._times_inverse(gradient, inverse)
+        slope = float(np.vdot(direction, gradient))
+        if slope >= 0:
+            self.pairs.clear()
+            direction = -inverse * gradient
+            slope = float(np.vdot(direction, gradient))
+        length = 1.0
+        for _ in range(12):
+            trial = self._round(theta + length * direction, width)
+            now = float(np.vdot(trial[4], direction))
+            if trial[3] <= value + SUFFICIENT * length * slope:
+                move, change = length * direction, trial[4] - gradient
+                curvature = float(np.vdot(move, change))
+                if curvature > 1e-10 * float(np.vdot(change, change)):
+                    self.pairs.append((move.astype(np.float32), change.astype(np.float32), curvature))
+                return trial
+            # The cubic's minimum would need the same two slopes; the secant of the slopes is as good near a minimum.
+            length *= float(np.clip(slope / (slope - now), 0.1, 0.5)) if now > slope else 0.5
+        return None
+
+    def _times_inverse(self, gradient: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+        """The two-loop recursion (Nocedal 1980)."""
+        q, factors = gradient.copy(), []
+        for move, change, curvature in reversed(self.pairs):
+            factors.append(float(np.vdot(move, q)) / curvature)
+            q -= factors[-1] * change
+        scale = 1.0
+        if self.pairs:
+            _, change, curvature = self.pairs[-1]
+            scale = curvature / float(np.vdot(change, inverse * change))
+        q *= scale * inverse
+        for (move, change, curvature), factor in zip(self.pairs, reversed(factors), strict=True):
+            q += (factor - float(np.vdot(change, q)) / curvature) * move
+        return q
+
+    def _round(self, theta: np.ndarray, width: float) -> tuple[np.ndarray, float, PassSums, float, np.ndarray]:
+        sums = self.rows.map_sum(GradientPass(self.problem, theta[:, :-1], theta[:, -1], width))
+        self.rounds += 1
+        gradient = -sums.gradient
+        gradient[:, :-1] += theta[:, :-1]
+        if not self.free:
+            gradient[:, -1] = 0.0
+        return theta, width, sums, self._half(theta) + sums.smooth, gradient
+
+    @staticmethod
+    def _half(theta: np.ndarray) -> float:
+        return 0.5 * float(np.square(theta[:, :-1]).sum())
+
+    def _sample_sums(self, theta: np.ndarray, width: float) -> PassSums:
+        task = GradientPass(self.problem, theta[:, :-1], theta[:, -1], width)
+        sums = task.zero()
+        task.add(sums, self.block)
+        return sums
+
+    def _last_width(self, theta: np.ndarray) -> float:
+        """The width at which the residuals of the sample are their share of ``tol``."""
+        width = 0.2
+        for _ in range(8):
+            sums = self._sample_sums(theta, width)
+            wanted = GAP_SHARE * self.tol * (self._half(theta) + sums.loss)
+            width = float(np.clip(width * np.clip(np.sqrt(wanted / max(sums.residual, 1e-300)), 0.2, 5.0), 1e-5, 1.0))
+        return width
+
+    def _diagonal(self, theta: np.ndarray, width: float) -> np.ndarray:
+        """Inverse of the diagonal of the Hessian, as the sample tells it."""
+        task = of_scores(self.problem, width)
+        X, d = self.block.X, theta.shape[1] - 1
+        scores = np.asarray(X @ theta[:, :-1].T) + theta[:, -1]
+        start, _, alpha = task.duals(self.block._replace(X=scores))
+        cap = self.problem.C * self.block.weight
+        inside = (alpha > 0) & (alpha < np.repeat(cap, np.diff(start)))
+        row = np.repeat(np.arange(len(cap)), np.diff(start))[inside]
+        curved = np.bincount(row, minlength=len(cap)) * cap / (2 * width)
+        squares = X.copy()
+        squares.data = squares.data.astype(np.float64) ** 2
+        diagonal = np.ones((len(theta), d + 1))
+        diagonal[:, :-1] += 2 * np.asarray(curved @ squares) / len(theta)
+        diagonal[:, -1] = max(1e-12, 2 * float(curved.sum()) / len(theta)) if self.free else 1.0
+        return 1 / diagonal
+
+    def _certified(self, theta: np.ndarray, width: float, sums: PassSums, objective: float) -> BlockState:
+        gap = self._gap(theta, width, sums)
+        return BlockState(
+            theta[:, :-1].copy(), theta[:, -1].copy(), width, objective, min(1.0, gap / objective), self.rounds,
+            self.problem.C,
+        )  # fmt: skip
+
+    def _gap(self, theta: np.ndarray, width: float, sums: PassSums) -> float:
+        """P - D with duals that satisfy the constraint of the free intercept."""
+        W = theta[:, :-1]
+        if not self.free:
+            return sums.residual + 0.5 * float(np.square(W - sums.gradient[:, :-1]).sum())
+        block = Block(self.sample.X, self.sample.y, self.sample.weight, 0)
+        scores = np.asarray(block.X @ W.T) + theta[:, -1]
+        found = balanced(self.problem, width, block, scores, sums.gradient[:, -1])
+        if found is None:
+            return np.inf
+        residual, moved = found  # of the sample: more residual, and other coefficients
+        gradient = sums.gradient[:, :-1] + (block.X.T @ moved).T
+        return sums.residual + residual + 0.5 * float(np.square(W - gradient).sum())

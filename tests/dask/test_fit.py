@@ -1,0 +1,216 @@
+"""Estimators on Dask collections: the same bits wherever the work is done, and the optimum of the rows in memory."""
+
+import pickle
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from skmargin import (
+    CrammerSingerSVC,
+    LpNormSVC,
+    MultiMarginSVC,
+    ODMClassifier,
+    TopKSVC,
+    WestonWatkinsSVC,
+)
+from skmargin.rows import workers
+from skmargin.solvers.blocks import from_rows
+
+MACHINES = [
+    CrammerSingerSVC(random_state=0),
+    WestonWatkinsSVC(random_state=0, fit_intercept=False),
+    TopKSVC(k=2, random_state=0),
+    MultiMarginSVC(random_state=0),
+    ODMClassifier(mu=0.0, random_state=0),
+]
+N, D, K, PART = 24_000, 8, 4, 3_000
+
+
+@pytest.fixture(autouse=True)
+def _none_is_small(monkeypatch):
+    monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    y = rng.choice(K, N, p=[0.4, 0.3, 0.2, 0.1])
+    X = rng.normal(size=(K, D))[y] + 1.3 * rng.normal(size=(N, D))
+    return X.astype(np.float32), np.array(["ant", "bee", "cat", "dog"])[y], rng.uniform(0.5, 2.0, N)
+
+
+def arrays(*values, part=PART):
+    return tuple(da.from_array(value, chunks=(part, *value.shape[1:])) for value in values)
+
+
+def numbers(model):
+    return model.coef_.tobytes(), model.intercept_.tobytes(), model.objective_, model.dual_gap_
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: type(machine).__name__)
+def test_optimum_of_the_rows_in_memory(rows, machine):
+    X, y, weight = rows
+    model = machine.fit(*arrays(X, y), sample_weight=arrays(weight)[0])
+    assert model.dual_gap_ <= model.tol and isinstance(model.coef_, np.ndarray)
+    exact = type(machine)(**{**machine.get_params(), "tol": 1e-6}).fit(X, y, sample_weight=weight)
+    assert exact.objective_ * (1 - 1e-6) <= model.objective_ <= exact.objective_ * (1 + model.tol)
+    assert np.array_equal(model.classes_, exact.classes_)
+
+
+def test_the_same_bits_on_threads_one_worker_and_two(rows, cluster, client, monkeypatch):
+    collections = arrays(*rows[:2])
+    with_two = numbers(CrammerSingerSVC(random_state=0).fit(*collections))
+    cluster.scale(1)
+    with_one = numbers(CrammerSingerSVC(random_state=0).fit(*collections))
+    monkeypatch.setattr(workers, "current_client", lambda: None)
+    on_threads = numbers(CrammerSingerSVC(random_state=0).fit(*collections))
+    assert with_two == with_one == on_threads
+
+
+def test_predictions_are_lazy(rows, client):
+    X, y, _ = rows
+    Xd, yd = arrays(X, y)
+    model = pickle.loads(pickle.dumps(CrammerSingerSVC(random_state=0).fit(Xd, yd)))
+    labels, scores = model.predict(Xd), model.decision_function(Xd)
+    assert dask.is_dask_collection(labels) and dask.is_dask_collection(scores)
+    assert np.array_equal(labels.compute(), model.predict(X))
+    np.testing.assert_array_equal(scores.compute(), model.decision_function(X))
+    assert dask.is_dask_collection(model.score(Xd, yd))
+    assert float(model.score(Xd, yd).compute()) == pytest.approx(model.score(X, y), abs=1e-12)
+
+
+def test_two_classes_have_one_column(rows):
+    X, y, _ = rows
+    few = y < "c"
+    Xd, yd = arrays(X[few], y[few])
+    model = CrammerSingerSVC(random_state=0).fit(Xd, yd)
+    assert model.coef_.shape == (1, D) and model.decision_function(Xd).compute().shape == (few.sum(),)
+
+
+def test_data_frames(rows):
+    X, y, weight = rows
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(D)]).assign(label=y, weight=weight)
+    parts = dd.from_pandas(frame, npartitions=8)
+    names = [f"x{j}" for j in range(D)]
+    model = CrammerSingerSVC(random_state=0).fit(parts[names], parts["label"], sample_weight=parts["weight"])
+    assert model.feature_names_in_.tolist() == names
+    blocks = [(X[at : at + 3000], y[at : at + 3000], weight[at : at + 3000]) for at in range(0, N, 3000)]
+    lists = [[dask.delayed(one) for one in column] for column in zip(*blocks, strict=True)]
+    same = CrammerSingerSVC(random_state=0).fit(lists[0], lists[1], sample_weight=lists[2])
+    assert numbers(model) == numbers(same)
+    assert np.array_equal(model.predict(parts[names]).compute(), model.predict(frame[names]))
+    assert np.array_equal(same.predict(lists[0]).compute(), same.predict(X))
+
+
+def test_sparse_blocks_of_few_and_of_very_many_columns():
+    rng = np.random.default_rng(1)
+    n, k = 6000, 5
+    for d in (30, 3000):
+        S = sparse.random(n, d, 12 / d, "csr", random_state=1, dtype=np.float64)
+        y = (S @ rng.normal(size=(d, k)) + 0.1 * rng.normal(size=(n, k))).argmax(axis=1)
+        parts = [dask.delayed(S[at : at + 1000]) for at in range(0, n, 1000)]
+        labels = [dask.delayed(y[at : at + 1000]) for at in range(0, n, 1000)]
+        for fit_intercept in (False, True):
+            model = CrammerSingerSVC(tol=1e-2, fit_intercept=fit_intercept, random_state=0).fit(parts, labels)
+            exact = CrammerSingerSVC(tol=1e-6, fit_intercept=fit_intercept).fit(S, y)
+            assert model.dual_gap_ <= 1e-2
+            assert exact.objective_ * (1 - 1e-6) <= model.objective_
+            assert model.objective_ * (1 - model.dual_gap_) <= exact.objective_ * (1 + 1e-9)
+
+
+def test_weights_and_class_weights(rows):
+    X, y, weight = rows
+    weight = np.where(np.arange(N) % 3 == 0, 0.0, weight)
+    model = CrammerSingerSVC(class_weight="balanced", random_state=0)
+    model.fit(*arrays(X, y), sample_weight=arrays(weight)[0])
+    exact = CrammerSingerSVC(class_weight="balanced", tol=1e-6).fit(X, y, sample_weight=weight)
+    assert exact.objective_ * (1 - 1e-6) <= model.objective_ <= exact.objective_ * (1 + model.tol)
+
+
+def test_labels_and_weights_are_divided_as_the_rows(rows):
+    X, y, _ = rows
+    Xd, yd = arrays(X, y)
+    same = CrammerSingerSVC(random_state=0).fit(Xd.rechunk((PART, 3)), yd.rechunk(1234))
+    assert numbers(same) == numbers(CrammerSingerSVC(random_state=0).fit(Xd, yd))
+
+
+def test_empty_partitions_and_labels_missing_in_one(rows):
+    X, y, _ = rows
+    order = np.argsort(y, kind="stable")  # each partition has one or two of the classes
+    parts = [dask.delayed(X[order[at : at + 3000]]) for at in range(0, N, 3000)]
+    labels = [dask.delayed(y[order[at : at + 3000]]) for at in range(0, N, 3000)]
+    full = CrammerSingerSVC(random_state=0).fit(parts, labels)
+    parts.insert(3, dask.delayed(X[:0]))
+    labels.insert(3, dask.delayed(y[:0]))
+    assert full.objective_ == pytest.approx(CrammerSingerSVC(random_state=0).fit(parts, labels).objective_, rel=1e-3)
+
+
+def spoilt(rows, at, **changes):
+    X, y, weight = (value.copy() for value in rows)
+    parts = {"X": X, "y": y, "weight": weight}
+    lists = {name: [value[i : i + PART] for i in range(0, N, PART)] for name, value in parts.items()}
+    for name, change in changes.items():
+        lists[name][at] = change(lists[name][at])
+    return [[dask.delayed(one) for one in lists[name]] for name in parts]
+
+
+def with_nan(X):
+    X = X.copy()
+    X[17, 2] = np.nan
+    return X
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X": with_nan}, r"Partition 5 of 8: X holds NaN or infinity in row 17"),
+        ({"X": lambda X: X[:, :-1]}, r"Partition 5 of 8 has 7 features, the first one 8"),
+        ({"X": lambda X: X[:-1]}, r"Partition 5 of 8: X has 2999 rows, y 3000 and sample_weight 3000; divide"),
+        ({"y": lambda y: np.where(y == "ant", None, y)}, r"Partition 5 of 8: y holds missing values"),
+        ({"y": lambda y: np.arange(len(y))}, r"text in some partitions and numbers in others"),
+        ({"y": lambda y: np.arange(len(y)) / 7}, r"Partition 5 of 8: y holds numbers that are no labels"),
+        ({"y": lambda y: y[:, None]}, r"Partition 5 of 8: y must have one dimension"),
+        ({"weight": lambda w: -w}, r"Partition 5 of 8: sample_weight must be finite and not negative"),
+        ({"X": lambda X: X.astype(str).astype(object) + "?"}, r"Partition 5 of 8: its rows are no numbers"),
+    ],
+)
+def test_bad_partitions_are_named(rows, changes, message):
+    X, y, weight = spoilt(rows, 5, **changes)
+    with pytest.raises(ValueError, match=message):
+        CrammerSingerSVC().fit(X, y, sample_weight=weight)
+
+
+def test_what_cannot_be_fitted_is_refused_in_one_sentence(rows):
+    X, y, _ = rows
+    Xd, yd = arrays(X, y)
+    with pytest.raises(TypeError, match="LpNormSVC cannot be fitted to Dask collections: it needs all rows in memory"):
+        LpNormSVC().fit(Xd, yd)
+    with pytest.raises(ValueError, match="need kernel='linear', got kernel='rbf'"):
+        CrammerSingerSVC(kernel="rbf").fit(Xd, yd)
+    with pytest.raises(TypeError, match="y must be a Dask collection where X is one, got ndarray"):
+        CrammerSingerSVC().fit(Xd, y)
+    with pytest.raises(ValueError, match="y has 23999 rows and X has 24000"):
+        CrammerSingerSVC().fit(Xd, yd[1:])
+    with pytest.raises(ValueError, match="y has 7 partitions and X has 8"):
+        CrammerSingerSVC().fit(*spoilt(rows, 0)[:1], spoilt(rows, 0)[1][1:])
+    with pytest.raises(ValueError, match="at least two classes"):
+        CrammerSingerSVC().fit(Xd, da.zeros(N, chunks=PART, dtype=int))
+
+
+def test_rows_that_change_are_noticed(rows):
+    X, y, _ = rows
+    calls = []
+
+    def moody(at):
+        calls.append(at)
+        return X[at : at + PART - (calls.count(at) > 1 and at == 0)]
+
+    parts = [dask.delayed(moody, pure=False)(at) for at in range(0, N, PART)]
+    labels = [dask.delayed(y[at : at + PART]) for at in range(0, N, PART)]
+    with pytest.raises(ValueError, match="Partition 0 had 3000 rows at first and now has 2999"):
+        CrammerSingerSVC().fit(parts, labels)
