@@ -53,6 +53,8 @@ def test_every_table_runs_through_all_commands_with_no_option_but_the_target(nam
     assert len(found) == n
     accuracy = float(said.split(" % agree")[0].split()[-1])
     assert accuracy > 70
+    run("export", model, "--onnx", tmp_path / "m.onnx")
+    assert (tmp_path / "m.onnx").stat().st_size > 100
     said = run("report", model, path, "--target", target, "--out", page).stdout
     assert f"{accuracy:.2f} % of {n} samples right (always " in said
 
