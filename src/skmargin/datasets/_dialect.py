@@ -174,7 +174,7 @@ def _dialect(text: str, encoding: str, decimal: str | None) -> Dialect:
     rows = _rows(text, delimiter, 200)
     header = rows[0]
     has_header = not all(_is_number(cell) or as_float(cell, ",") == as_float(cell, ",") for cell in header)
-    names = [cell.strip() for cell in header] if has_header else [str(i) for i in range(len(header))]
+    names = [cell.replace("\0", "").strip() for cell in header] if has_header else [str(i) for i in range(len(header))]
     if decimal is None:
         cells = [cell.strip() for row in rows[has_header:] for cell in row]
         commas = sum(_COMMA.fullmatch(cell) is not None for cell in cells)
