@@ -134,7 +134,7 @@ class Blocks:
                     yield self._block(batch, needed, target, file.dialect.decimal, file)
             except (pa.ArrowException, UnicodeDecodeError) as error:
                 if not self.final:
-                    if "UTF8" in str(error) and self.encoding is None:
+                    if isinstance(error, UnicodeDecodeError) and self.encoding is None:
                         raise ReadAgain(encoding=OTHERWISE["utf-8"]) from None
                     if self.model.table is not None and not self.as_cells and "conversion error" in str(error):
                         raise ReadAgain(as_cells=True) from None
