@@ -1,15 +1,20 @@
 """The command on raw tables, from the file to probabilities, block by block."""
 
 import csv
+import io
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
 from raw_tables import TABLES
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_classification
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from typer.testing import CliRunner
 
+from skmargin import CrammerSingerSVC
 from skmargin.cli import _blocks, _predict
 from skmargin.cli._app import app
 from skmargin.cli._names import DATASETS, EXPERIMENTS, METRICS, MODELS, models_after_comma
@@ -17,7 +22,7 @@ from skmargin.comparison import METRICS as KNOWN_METRICS
 from skmargin.comparison import models
 from skmargin.datasets import BUILT_IN, _csv
 from skmargin.experiments import EXPERIMENTS as KNOWN_EXPERIMENTS
-from skmargin.model_files import load_model
+from skmargin.model_files import load_model, save_model
 
 
 def run(*words, code=0, stdin=None):
@@ -53,6 +58,8 @@ def test_every_table_runs_through_all_commands_with_no_option_but_the_target(nam
     assert len(found) == n
     accuracy = float(said.split(" % agree")[0].split()[-1])
     assert accuracy > 70
+    run("export", model, "--onnx", tmp_path / "m.onnx")
+    assert (tmp_path / "m.onnx").stat().st_size > 100
     said = run("report", model, path, "--target", target, "--out", page).stdout
     assert f"{accuracy:.2f} % of {n} samples right (always " in said
 
@@ -261,3 +268,40 @@ def test_completion_is_there():
 def test_verbose_logs(tmp_path, caplog):
     run("-v", "fit", "iris", "--model", "crammer-singer", "--out", tmp_path / "m.skm", "--cv", 2)
     assert "tuning crammer-singer" in caplog.text
+
+
+def test_an_encoding_that_shows_late_is_read_again(tmp_path, monkeypatch):
+    path, target = write("weather", tmp_path)
+    model, out = tmp_path / "m.skm", tmp_path / "out.csv"
+    run("fit", path, "--target", target, "--model", "crammer-singer", "--out", model, "--cv", 2)
+    run("predict", model, path, "--out", out)
+    expected = [row["prediction"] for row in rows_of(out)]
+    lines = path.read_text().splitlines()
+    text = "\n".join([lines[0] + ",note", *(f"{line},ok" for line in lines[1:-1]), lines[-1] + ",caf\u00e9"])
+    path.write_bytes(text.encode("latin-1"))
+    monkeypatch.setattr("skmargin.datasets._dialect.HEAD", 1000)
+    run("predict", model, path, "--out", out, "--keep", "note")
+    assert [row["prediction"] for row in rows_of(out)] == expected and rows_of(out)[-1]["note"] == "caf\u00e9"
+    said = run("predict", model, path, "--out", out, "--keep", "note", "--encoding", "utf-8", code=1).stderr
+    assert "not UTF-8 text" in said
+
+
+def test_a_pipeline_of_the_users_own_predicts_files(tmp_path):
+    frame = pd.read_csv(io.BytesIO(TABLES["penguins"]()[0])).dropna()
+    X, y = frame[["body_mass_g", "bill_length_mm", "island"]], frame["species"]
+    own = ColumnTransformer(
+        [("n", StandardScaler(), ["bill_length_mm", "body_mass_g"]), ("c", OneHotEncoder(), ["island"])]
+    )
+    model = make_pipeline(own, CrammerSingerSVC(random_state=0)).fit(X, y)
+    save_model(model, tmp_path / "own.skm", X=X)
+    frame.to_csv(tmp_path / "frame.csv", index=False)
+    run("predict", tmp_path / "own.skm", tmp_path / "frame.csv", "--out", tmp_path / "out.csv")
+    assert [row["prediction"] for row in rows_of(tmp_path / "out.csv")] == model.predict(X).tolist()
+
+
+def test_lists_can_be_kept(tmp_path):
+    run("fit", "iris", "--model", "crammer-singer", "--out", tmp_path / "m.skm", "--cv", 2)
+    frame = load_iris(as_frame=True).data[:3].assign(tags=[[1], [2, 3], None])
+    frame.to_parquet(tmp_path / "x.parquet")
+    run("predict", tmp_path / "m.skm", tmp_path / "x.parquet", "--out", tmp_path / "o.csv", "--keep", "tags")
+    assert [row["tags"] for row in rows_of(tmp_path / "o.csv")] == ["[1]", "[2, 3]", ""]

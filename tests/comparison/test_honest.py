@@ -1,6 +1,7 @@
 """Honest scores: metrics and baseline against scikit-learn, raw tables inside folds, words that do not flatter."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from raw_tables import TABLES
 from scipy import sparse
@@ -198,3 +199,5 @@ def test_a_column_that_tells_all_is_found():
     assert telling_columns(data, 1.0, 1.0) == {}
     assert telling_columns(Dataset("leak", sparse.csr_array(X), y, ["a", "b", "c"]), 1.0, 0.35) == {}
     assert telling_columns(load_dataset("iris"), 0.98, 0.33) == {}
+    frame = pd.DataFrame({"same": 1, "a": X[:, 0], "word": np.array(["x", "y", "z"])[y]})
+    assert telling_columns(Dataset("leak", frame, y, list(frame)), 1.0, 0.35) == {"word": 1.0}

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skmargin.datasets import DataError, read_csv, read_libsvm, read_parquet
+from skmargin.datasets import DataError, read_csv, read_libsvm, read_parquet, table_preprocessor
 
 N = int(os.environ.get("SKMARGIN_FUZZ_EXAMPLES", "150"))
 SETTINGS = settings(
@@ -75,6 +75,37 @@ def test_text_files(pack, reader, content, tmp_path):
             check(reader(path))
         except DataError as error:
             assert str(path) in str(error)
+
+    run()
+
+
+RAW = b"n,when,word,kind\n" + b"".join(
+    b'"%d,%d",%02d.%02d.2020,w%d %s,k%d\n' % (i, i % 7, 1 + i, 1 + i % 12, i % 4, b"\xc3\xa9" * (i % 2), i % 3)
+    for i in range(24)
+)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
+def test_raw_tables(pack, tmp_path):
+    """A table or a DataError; what a table becomes is finite."""
+    path = tmp_path / "fuzz"
+
+    @SETTINGS
+    @given(edits)
+    def run(changes):
+        path.write_bytes(mutate(pack(RAW), changes))
+        try:
+            X, y, names = read_csv(path, -1, raw=True)
+            assert X.shape == (len(y), len(names))
+        except DataError as error:
+            assert str(path) in str(error)
+            return
+        try:
+            features = table_preprocessor(X).fit_transform(X)
+        except DataError as error:
+            assert "No column is left" in str(error)
+            return
+        assert np.isfinite(features.data if hasattr(features, "indptr") else features).all()
 
     run()
 

@@ -128,7 +128,9 @@ def test_an_encoding_may_show_late_and_may_be_refused(tmp_path):
     assert read_csv(path, "y", raw=True).X["a"].iloc[-1] == "café"
     with pytest.raises(DataError, match="not UTF-8 text"):
         read_csv(path, "y", raw=True, encoding="utf-8")
-    path.write_bytes(b"a,y\n1,\x81\n")  # which even Windows does not know
+    path.write_bytes(b"a,y\n" + b"1,0\n" * 100_000 + b"x\x81,1\n")  # which even Windows does not know
+    assert read_csv(path, "y", raw=True).X["a"].iloc[-1] == "x\x81"
+    path.write_bytes(b"a,y\n1,\x81\n")
     assert read_csv(path, "y").y.tolist() == ["\x81"]
     for option, value, message in (("encoding", "klingon", "is not known"), ("decimal", ";", "must be '.' or ','")):
         with pytest.raises(DataError, match=message):

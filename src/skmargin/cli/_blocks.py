@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,15 +17,15 @@ from sklearn.utils import get_tags
 from ..datasets import BUILT_IN, DataError, load_dataset
 from ..datasets import _arrow as arrow
 from ..datasets._cells import as_text, by_level, floats
-from ..datasets._csv import column_position, csv_names, stream_csv
+from ..datasets._csv import OTHERWISE, column_position, csv_names, stream_csv
 from ..datasets._csv_errors import explain
 from ..datasets._dialect import Csv, open_csv
 from ..datasets._files import check_memory
 from ..datasets._load import suffix_of
 from ..model_files import describe_model, load_model
 
+log = logging.getLogger("skmargin.cli")
 ROWS = 1 << 16  # of a block that does not come from text
-MIXED = "cells"  # what is read as text and then looked at cell by cell
 
 
 class Block(NamedTuple):
@@ -43,6 +44,7 @@ class SavedModel:
     estimator: Any = field(init=False)
     metadata: dict[str, Any] = field(init=False)
     names: list[str] | None = field(init=False)
+    types: dict[str, str] = field(init=False)  # of the columns, as far as they are known
 
     def __post_init__(self) -> None:
         self.estimator = load_model(self.path)
@@ -51,6 +53,12 @@ class SavedModel:
         self.metadata = metadata if isinstance(metadata, dict) else {}
         names = document.get("feature_names") or self.metadata.get("feature_names")
         self.names = [str(name) for name in names] if isinstance(names, list) else None
+        types = document.get("feature_types") or []
+        self.types = dict(zip(self.names or (), types, strict=False))
+        if self.names is not None and self.table is None:
+            self.types = dict.fromkeys(self.names, "number")
+        elif self.table is not None:
+            self.types |= {name: kind for name, kind in _kinds(self.table).items() if name in self.types}
 
     @property
     def table(self) -> Any:
@@ -60,13 +68,26 @@ class SavedModel:
 
     def numbers(self) -> set[str]:
         """Columns that hold numbers."""
-        if self.table is None:
-            return set(self.names or ())
-        return {str(name) for key, _, names in self.table.transformers_ if key.startswith("numbers") for name in names}
+        return {name for name, kind in self.types.items() if kind == "number"}
 
 
-class CellsNeeded(Exception):
-    """Some cell of a column of numbers is none: the columns must be read as text."""
+def _kinds(table: Any) -> dict[str, str]:
+    """What the parts of our own preprocessor read, by column; nothing of other transformers."""
+    found: dict[str, str] = {}
+    for _, part, names in table.transformers_:
+        reader = type(part[0]).__name__ if hasattr(part, "steps") else ""
+        kind = {"ParseNumbers": "number", "ParseText": "text", "DateParts": "text"}.get(reader)
+        if kind is not None:
+            found |= {str(name): kind for name in names}
+    return found
+
+
+class ReadAgain(Exception):
+    """The beginning of the file has misled: ``changes`` are attributes of `Blocks` for another try."""
+
+    def __init__(self, **changes: Any) -> None:
+        super().__init__(str(changes))
+        self.changes = changes
 
 
 @dataclass
@@ -81,6 +102,7 @@ class Blocks:
     encoding: str | None = None
     decimal: str | None = None
     as_cells: bool = False  # read numbers as text: slower, and nothing has to be begun again
+    final: bool = False  # what was written or read cannot be taken back
     n_bytes: int = 0  # read so far
 
     def __iter__(self) -> Iterator[Block]:
@@ -99,9 +121,10 @@ class Blocks:
         with open_csv(path, self.encoding, self.decimal, name=where) as file:
             names = csv_names(file)
             needed, position = self._columns(names, where)
-            numbers = self.model.numbers()
-            kind = pa.string() if self.as_cells and self.model.table is not None else pa.float64()
-            types = {name: kind if name in numbers else pa.string() for name in needed}
+            number = pa.string() if self.as_cells and self.model.table is not None else pa.float64()
+            kinds = {"number": number, "text": pa.string()}  # of others Arrow finds out
+            expected = self.model.types if self.model.names is not None else dict.fromkeys(needed, "number")
+            types = {name: kinds[expected[name]] for name in needed if expected.get(name) in kinds}
             target = None if position is None else names[position]
             types |= {name: pa.string() for name in (*self.keep, *([target] if target is not None else []))}
             columns = list(dict.fromkeys([*needed, *types]))
@@ -110,8 +133,11 @@ class Blocks:
                     self.n_bytes = file.stream.n_bytes
                     yield self._block(batch, needed, target, file.dialect.decimal, file)
             except (pa.ArrowException, UnicodeDecodeError) as error:
-                if self.model.table is not None and not self.as_cells and "conversion error" in str(error):
-                    raise CellsNeeded from None
+                if not self.final:
+                    if isinstance(error, UnicodeDecodeError) and self.encoding is None:
+                        raise ReadAgain(encoding=OTHERWISE["utf-8"]) from None
+                    if self.model.table is not None and not self.as_cells and "conversion error" in str(error):
+                        raise ReadAgain(as_cells=True) from None
                 self._explain(file, names, needed, None)
                 raise DataError(f"{where}: cannot be read as CSV ({str(error).splitlines()[0][:200]}).") from None
 
@@ -162,7 +188,7 @@ class Blocks:
         if self.model.table is not None:
             frame = arrow.frame(batch.select(needed), needed)
             if self.as_cells:
-                for name in self.model.numbers():
+                for name in self.model.numbers() & set(needed):
                     frame[name] = floats(frame[name], decimal)
             return Block(frame, y, kept)
         X = np.empty((batch.num_rows, len(needed)), order="F")
@@ -182,10 +208,9 @@ class Blocks:
         if file is None or self.source == "-":
             return
         names = csv_names(file) if names is None else names
-        numbers = self.model.numbers() if self.model.table is None else set()
         explain(
-            self.source, file.dialect, features=[names.index(name) for name in needed if name in numbers],
-            target=None if target is None else names.index(target),
+            self.source, file.dialect, target=None if target is None else names.index(target),
+            features=[names.index(name) for name in needed] if self.model.table is None else (),
         )  # fmt: skip
 
     # -- everything else ----------------------------------------------------------------------------------------------
@@ -222,9 +247,20 @@ class Blocks:
             yield Block(rows.toarray() if dense else rows, None if y is None else y[start : start + ROWS], {})
 
 
+def again(work: Callable[[], Any], blocks: Blocks) -> Any:
+    """The result of some work on the blocks, which is begun again where the beginning of the file misled."""
+    while True:
+        try:
+            return work()
+        except ReadAgain as change:
+            log.info("reading %s again, with %s", blocks.source, change)
+            for name, value in change.changes.items():
+                setattr(blocks, name, value)
+
+
 def together(blocks: Blocks) -> Block:
     """All rows as one block."""
-    found = list(blocks)
+    found = again(lambda: list(blocks), blocks)
     if not found:
         raise DataError(f"{blocks.source}: the file holds no samples.")
     parts = [block.X for block in found]

@@ -21,8 +21,8 @@ from ..datasets import BUILT_IN, DataError
 from ..datasets._cells import as_text
 from ..inspection import class_scores
 from ..report._details import uncalibrated
-from ._blocks import Block, Blocks, CellsNeeded, SavedModel
-from ._common import check_writable, complaints, log, print_json
+from ._blocks import Block, Blocks, SavedModel, again
+from ._common import check_writable, complaints, print_json
 from ._terminal import bytes_bar, say, show_table
 
 
@@ -39,13 +39,8 @@ def predict(
             check_writable(Path(out))
         model = SavedModel(path)
         blocks = Blocks(model, source, target, keep, encoding=encoding, decimal=decimal)
-        blocks.as_cells = to_pipe or source == "-"  # what was written or read cannot be taken back
-        try:
-            counts, right, labelled = _run(model, blocks, out, proba, scores)
-        except CellsNeeded:
-            log.info("some numbers of %s are written as text: reading it again", source)
-            blocks.as_cells = True
-            counts, right, labelled = _run(model, blocks, out, proba, scores)
+        blocks.as_cells = blocks.final = to_pipe or source == "-"
+        counts, right, labelled = again(lambda: _run(model, blocks, out, proba, scores), blocks)
         accuracy = right / labelled if labelled else None
         n = int(counts.sum())
         present = [(label, int(c)) for label, c in zip(model.estimator.classes_, counts, strict=True) if c]
@@ -140,7 +135,7 @@ def _writer(file: IO[bytes], names: list[str], classes: np.ndarray) -> Any:
     pa, arrow_csv = _arrow()
 
     def by_arrow(kept: dict[str, Any], codes: np.ndarray, columns: dict[str, np.ndarray]) -> None:
-        parts = [*(column.cast(pa.string()) for column in kept.values()), pa.array(labels).take(pa.array(codes))]
+        parts = [*(_texts(pa, column) for column in kept.values()), pa.array(labels).take(pa.array(codes))]
         parts += [pa.array(values) for values in columns.values()]
         options = arrow_csv.WriteOptions(include_header=False, quoting_style="none" if plain and not kept else "needed")
         sink = pa.BufferOutputStream()
@@ -156,6 +151,14 @@ def _writer(file: IO[bytes], names: list[str], classes: np.ndarray) -> Any:
 
     surrogates = any(re.search("[\ud800-\udfff]", label) for label in labels)
     return by_python if pa is None or surrogates else by_arrow
+
+
+def _texts(pa: Any, column: Any) -> Any:
+    """A column that is kept, as text."""
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # lists, records
+        return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
 
 
 def _arrow() -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..datasets import BUILT_IN, DataError
 from ..report import ModelResult, Results, summarize_dataset, summarize_model, write_report
-from ._blocks import Blocks, CellsNeeded, SavedModel, together
+from ._blocks import Blocks, SavedModel, together
 from ._common import check_writable, command_line, complaints, now, versions
 from ._terminal import say
 
@@ -19,11 +19,7 @@ def report(path: Path, data: str, out: Path, target: str | None, encoding: str |
         check_writable(out)
         model = SavedModel(path)
         blocks = Blocks(model, data, target, labelled=True, encoding=encoding, decimal=decimal)
-        try:
-            X, labels, _ = together(blocks)
-        except CellsNeeded:
-            blocks.as_cells = True
-            X, labels, _ = together(blocks)
+        X, labels, _ = together(blocks)
         if labels is None:
             raise DataError(f"{data}: say which column holds the labels (target; in a command --target).")
         classes = model.estimator.classes_

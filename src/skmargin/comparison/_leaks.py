@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
 from ..datasets import Dataset
+from ..datasets._plan import Column, plan_columns
 from ..datasets._preprocess import build_preprocessor
 from ._metrics import Counts
 
@@ -44,19 +45,21 @@ def telling_columns(data: Dataset, best: float, baseline: float, metric: str = "
         return {}
     tree = DecisionTreeClassifier(max_leaf_nodes=max(8, 4 * len(classes)), random_state=0)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    plan = plan_columns(data.X) if data.is_raw and data.columns is None else data.columns or []
+    columns = [column for column in plan if column.kind != "left out"]
+    names = [str(column.name) for column in columns] if data.is_raw else names
     found = {}
     for j, name in enumerate(names):
-        guess = cross_val_predict(tree, _features(data, j, rows), y, cv=folds)
+        guess = cross_val_predict(tree, _features(data, columns, j, rows), y, cv=folds)
         score = Counts.of(y, guess, np.arange(len(classes))).metrics()[metric]
         if score >= best - 1e-3 and score - baseline > 0.5 * (1 - baseline):
             found[str(name)] = score
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def _features(data: Dataset, j: int, rows: np.ndarray) -> Any:
+def _features(data: Dataset, columns: list[Column], j: int, rows: np.ndarray) -> Any:
     if not data.is_raw:
         ranks = np.unique(data.X[rows, j], return_inverse=True)[1]  # all that a tree sees, and never out of its range
         return ranks[:, None]
-    kept = [column for column in data.columns or () if column.kind != "left out"]
-    part = data.X.iloc[rows][[kept[j].name]]
-    return build_preprocessor([kept[j]], sparse=False).fit_transform(part)
+    column = columns[j]
+    return build_preprocessor([column], sparse=False).fit_transform(data.X.iloc[rows][[column.name]])

@@ -64,6 +64,12 @@ def read_csv(
     >>> X.tolist(), y.tolist(), names
     ([[1.5, 2.0], [3.0, 4.0]], ['cat', 'dog'], ['length', 'width'])
     """
+    return _read(path, target, raw, encoding, decimal, guessed=encoding is None)
+
+
+def _read(
+    path: Any, target: str | int | None, raw: bool, encoding: str | None, decimal: str | None, guessed: bool
+) -> Table:
     pa = _arrow.import_arrow("CSV files")
     import pyarrow.csv
 
@@ -76,16 +82,10 @@ def read_csv(
         text = {} if position is None else {names[position]: pa.string()}
         try:
             table = pyarrow.csv.read_csv(_source(file), **_options(file, names, text))
-            if any(pa.types.is_binary(kind) for kind in table.schema.types):
-                raise pa.ArrowInvalid("invalid UTF8 data")
         except (pa.ArrowException, UnicodeDecodeError) as error:
             other = OTHERWISE.get(file.dialect.encoding)
-            if (
-                encoding is None
-                and other is not None
-                and ("UTF8" in str(error) or isinstance(error, UnicodeDecodeError))
-            ):
-                return read_csv(path, target, raw=raw, encoding=other, decimal=decimal)
+            if guessed and other is not None and isinstance(error, UnicodeDecodeError):
+                return _read(path, target, raw, other, decimal, guessed=True)
             raise _refused(file, error, strict, position) from None
         except MemoryError:
             raise DataError(too_large(path)) from None

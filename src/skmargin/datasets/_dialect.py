@@ -99,15 +99,13 @@ def _guess(head: bytes) -> str:
 
 
 class Utf8(io.RawIOBase):
-    """The text of a stream as UTF-8, without the blank lines at its beginning.
-
-    A file that was taken for UTF-8 and is not has no other reading: the bytes go on as they are, and are refused later.
-    """
+    """The text of a stream as UTF-8, without the blank lines at its beginning; UnicodeDecodeError where it is none."""
 
     def __init__(self, source: IO[bytes], head: bytes, encoding: str, path: Any) -> None:
         self.source, self.path, self.n_bytes = source, path, 0
         self.bounded = True  # False where the whole is not kept in memory
-        self.decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)()
+        self.as_it_is = encoding == "utf-8"  # only looked through: Arrow would meet wrong bytes too late
+        self.decoder = codecs.getincrementaldecoder(encoding)()
         self.n_blank = 0
         start: bytes | None = self._convert(head, not head)
         blank = 0
@@ -128,7 +126,8 @@ class Utf8(io.RawIOBase):
         return start[line:]  # blanks before the first cell belong to it
 
     def _convert(self, data: bytes, final: bool) -> bytes:
-        return data if self.decoder is None else self.decoder.decode(data, final).encode("utf-8", "surrogatepass")
+        text = self.decoder.decode(data, final)
+        return data if self.as_it_is else text.encode("utf-8", "surrogatepass")
 
     def peek(self) -> str:
         """The beginning, at least the whole first line."""
@@ -174,7 +173,7 @@ def _dialect(text: str, encoding: str, decimal: str | None) -> Dialect:
     rows = _rows(text, delimiter, 200)
     header = rows[0]
     has_header = not all(_is_number(cell) or as_float(cell, ",") == as_float(cell, ",") for cell in header)
-    names = [cell.strip() for cell in header] if has_header else [str(i) for i in range(len(header))]
+    names = [cell.replace("\0", "").strip() for cell in header] if has_header else [str(i) for i in range(len(header))]
     if decimal is None:
         cells = [cell.strip() for row in rows[has_header:] for cell in row]
         commas = sum(_COMMA.fullmatch(cell) is not None for cell in cells)
