@@ -85,11 +85,13 @@ class LinearScores(MarginClassifier):
         else:
             vectors = (np.asfortranarray(W),)
         if sparse.issparse(X):
-            rows: tuple[Any, ...] = (*_arrays(X), X.shape[1])
+            rows = _arrays(X) | {"d": X.shape[1]}
         else:
-            rows = (np.ascontiguousarray(X),)
+            rows = {"X": np.ascontiguousarray(X)}
         threads = thread_count(getattr(self, "n_jobs", None))
-        return _ext.tiled_scores(*rows, vectors, self.intercept_.astype(dtype, copy=False), top, threads)
+        return _ext.tiled_scores(
+            **rows, W=vectors, b=self.intercept_.astype(dtype, copy=False), top=top, threads=threads
+        )
 
     def _class_vectors(self) -> tuple[np.ndarray, np.ndarray] | None:
         """One vector and intercept a class of the last fit, if it was one of such rows and classes."""
