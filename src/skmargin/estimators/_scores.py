@@ -84,10 +84,7 @@ class LinearScores(MarginClassifier):
                 vectors = W.data, W.indices.astype(np.int64), W.indptr.astype(np.int64)
         else:
             vectors = (np.asfortranarray(W),)
-        if sparse.issparse(X):
-            rows = _arrays(X) | {"d": X.shape[1]}
-        else:
-            rows = {"X": np.ascontiguousarray(X)}
+        rows = _arrays(X) | {"d": X.shape[1]} if sparse.issparse(X) else {"X": np.ascontiguousarray(X)}
         threads = thread_count(getattr(self, "n_jobs", None))
         return _ext.tiled_scores(
             **rows, W=vectors, b=self.intercept_.astype(dtype, copy=False), top=top, threads=threads
