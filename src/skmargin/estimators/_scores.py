@@ -84,11 +84,11 @@ class LinearScores(MarginClassifier):
                 vectors = W.data, W.indices.astype(np.int64), W.indptr.astype(np.int64)
         else:
             vectors = (np.asfortranarray(W),)
-        b, threads = self.intercept_.astype(dtype, copy=False), thread_count(getattr(self, "n_jobs", None))
-        if sparse.issparse(X):
-            data = np.ascontiguousarray(X.data)
-            return _ext.tiled_scores(X.indptr, X.indices, data, X.shape[1], vectors, b, top, threads)
-        return _ext.tiled_scores(np.ascontiguousarray(X), vectors, b, top, threads)
+        rows = _arrays(X) | {"d": X.shape[1]} if sparse.issparse(X) else {"X": np.ascontiguousarray(X)}
+        threads = thread_count(getattr(self, "n_jobs", None))
+        return _ext.tiled_scores(
+            **rows, W=vectors, b=self.intercept_.astype(dtype, copy=False), top=top, threads=threads
+        )
 
     def _class_vectors(self) -> tuple[np.ndarray, np.ndarray] | None:
         """One vector and intercept a class of the last fit, if it was one of such rows and classes."""

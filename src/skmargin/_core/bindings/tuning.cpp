@@ -26,6 +26,7 @@ class Fields {
 
 #define SKMARGIN_FIELD(name) field(#name, &Tuning::name)
 
+// One line a field: long, but a list.
 void bind_tuning(nb::module_& m) {
     {
         using Tuning = FaceTuning;
