@@ -68,20 +68,20 @@ class Browser:
         message, _, self.pending = self.pending.partition(b"\0")
         return json.loads(message)
 
-    def open(self, path, width=1200, height=900, dark=False):
+    def open(self, path, width=1200, height=900, dark=False, query=""):
         """Show a file and wait until its script has drawn everything."""
         self.events.clear()
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[scheme])
-        self.send("Page.navigate", url=path.as_uri())
+        self.send("Page.navigate", url=path.as_uri() + query)
         limit = time.monotonic() + 30
-        while self.run("document.readyState + location.href") != "complete" + path.as_uri():
+        while self.run("document.readyState + location.href") != "complete" + path.as_uri() + query:
             assert time.monotonic() < limit, "the page was not loaded"
             time.sleep(0.05)
 
     def wait(self, expression, seconds=20):
-        """Whether an expression becomes true in the page, also after it has loaded another one."""
+        """Whether an expression becomes true in the page."""
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
             if self.run(expression):

@@ -39,6 +39,7 @@ PAGES = {
                 "skmargin",
                 "ULDMClassifier LSSVC LDMClassifier FuzzyPairwiseClassifier",
             ),
+            Section("Settings", "For the whole library.", "skmargin", "set_config get_config config_context"),
         ],
     ),
     "choosing": (
@@ -117,10 +118,14 @@ def public_names() -> dict[str, list[str]]:
 
 
 def _all(path: Path) -> list[str]:
+    """``__all__``, and what is imported under its own name (``import x as x``), which says that it is public."""
+    listed, exported = [], []
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return list(ast.literal_eval(node.value))
-    return []
+            listed = list(ast.literal_eval(node.value))
+        elif isinstance(node, ast.ImportFrom):
+            exported += [alias.name for alias in node.names if alias.asname == alias.name]
+    return listed + [name for name in exported if name not in listed]
 
 
 def sections() -> dict[str, list[tuple[Section, list[str]]]]:
@@ -146,6 +151,8 @@ def page(title: str, parts: list[tuple[Section, list[str]]]) -> str:
     """The text of one page."""
     lines = [title, "=" * len(title), ""]
     for section, names in parts:
+        if not names:
+            continue
         if len(parts) > 1:
             lines += [section.title, "-" * len(section.title), ""]
         lines += [section.text, "", f".. currentmodule:: {section.module}", ""]
