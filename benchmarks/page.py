@@ -62,8 +62,8 @@ A new solver is one file in `benchmarks/benchopt/solvers`.
 
 def main() -> None:
     """Write the page and its pictures."""
-    results = json.loads(RESULTS.read_text())
-    PAGE.write_text(page(results))
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    PAGE.write_text(page(results), encoding="utf-8")
     draw(results)
     print(f"written: {PAGE.relative_to(ROOT)}")
 

@@ -39,7 +39,8 @@ def test_dir_shows_the_public_names_only():
     shown = {name for name in dir(skmargin) if not name.startswith("__")}
     assert set(skmargin.__all__) < shown
     assert shown - set(skmargin.__all__) == {
-        "datasets", "inspection", "model_files", "model_selection", "onnx", "report", "torch"
+        "config_context", "get_config", "set_config",
+        "datasets", "inspection", "model_files", "model_selection", "onnx", "report", "torch",
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 def mapping(docs: Path) -> dict[str, tuple[str, str]]:
     """Write one inventory for each project of ``inventories.txt``; returns the setting of intersphinx."""
     found: dict[str, tuple[str, list[str]]] = {}
-    for line in (docs / "inventories.txt").read_text().splitlines():
+    for line in (docs / "inventories.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             name, _, address = line.strip("[]").partition(" ")
             found[name] = (address, [])

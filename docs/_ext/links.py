@@ -20,7 +20,7 @@ def targets() -> dict[str, str]:
     for module, names in public_names().items():
         for name in names:
             found.setdefault(name, set()).add(f"{module}.{name}")
-    for name in re.findall(r"^(\S+) py:", (DOCS / "inventories.txt").read_text(), re.M):
+    for name in re.findall(r"^(\S+) py:", (DOCS / "inventories.txt").read_text(encoding="utf-8"), re.M):
         found.setdefault(name.rpartition(".")[2], set()).add(name)
     # Plain words are names of functions, too: only what looks like a name in code is linked.
     return {short: full.pop() for short, full in found.items() if len(full) == 1 and re.search("[A-Z_]", short)}

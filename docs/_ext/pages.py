@@ -67,14 +67,24 @@ def list_more_pages(app: Sphinx, page: str, source: list[str]) -> None:
     """Complete the lists of the guide."""
     if page == "guide":
         for before, more in GUIDE.items():
-            there = [before, *(name for name in more if (DOCS / f"{name}.md").exists())]
+            new = [name for name in more if f"\n{name}\n" not in source[0]]
+            there = [before, *(name for name in new if (DOCS / f"{name}.md").exists())]
             source[0] = source[0].replace(f"\n{before}\n", "\n" + "\n".join(there) + "\n")
 
 
+def excuse_inherited(app: Sphinx, env: Any, node: Any, text: nodes.Node) -> nodes.Node | None:
+    """Docstrings that are inherited from other packages may point at pages of theirs: only the text stays."""
+    while node is not None and not node.source:
+        node = node.parent
+    where = node.source if node is not None else ""
+    return text if "docstring of" in where and "docstring of skmargin" not in where else None
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Docstrings are changed before numpydoc reads them."""
+    """Docstrings are changed before numpydoc reads them (its priority is 500)."""
     app.connect("source-read", read_root_page)
     app.connect("source-read", list_more_pages)
     app.connect("doctree-read", trim_code)
+    app.connect("missing-reference", excuse_inherited, priority=900)  # after the inventories were asked
     app.connect("autodoc-process-docstring", quote_attributes, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

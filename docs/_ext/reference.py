@@ -163,5 +163,5 @@ def write(folder: Path) -> None:
     for name, parts in sections().items():
         text = page(PAGES[name][0], parts)
         path = folder / f"{name}.rst"
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")

@@ -5,6 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# `__all__` names the machines; these are public too.
+from ._config import config_context as config_context
+from ._config import get_config as get_config
+from ._config import set_config as set_config
+
 if TYPE_CHECKING:
     from .estimators._crammer_singer import CrammerSingerSVC
     from .estimators._fuzzy_pairwise import FuzzyPairwiseClassifier
@@ -63,4 +68,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_SUBMODULES, "__version__"])
+    return sorted([*__all__, *_SUBMODULES, "__version__", "config_context", "get_config", "set_config"])

@@ -11,7 +11,7 @@ spec.loader.exec_module(page)
 
 
 def test_page_is_what_the_command_writes():
-    assert page.PAGE.read_text() == page.page(json.loads(page.RESULTS.read_text()))
+    assert page.PAGE.read_text(encoding="utf-8") == page.page(json.loads(page.RESULTS.read_text(encoding="utf-8")))
 
 
 def test_pictures_are_there():
@@ -29,8 +29,8 @@ def test_rivals_stop_as_soon_as_they_are_there_and_ours_pays_for_its_tolerance()
 
 
 def test_machine_and_versions_are_told():
-    results = json.loads(page.RESULTS.read_text())
-    text = page.PAGE.read_text()
+    results = json.loads(page.RESULTS.read_text(encoding="utf-8"))
+    text = page.PAGE.read_text(encoding="utf-8")
     assert results["machine"]["processor"] in text
     for name, number in results["versions"].items():
         assert f"{name} {number}" in text

@@ -80,7 +80,7 @@ def test_drawing_names_every_machine():
 
 
 def test_page_about_machines_names_every_one():
-    text = (ROOT / "docs/which_machine.md").read_text()
+    text = (ROOT / "docs/which_machine.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.M)) == set(skmargin.__all__)
 
 
@@ -90,10 +90,10 @@ def test_gallery_is_large_enough():
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_use_public_names_and_their_own_data(path):
-    tree = ast.parse(path.read_text())
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     title, line = ast.get_docstring(tree).splitlines()[:2]
     assert re.fullmatch("=+", line) and len(line) == len(title)
-    assert "plt.show()" in path.read_text()
+    assert "plt.show()" in path.read_text(encoding="utf-8")
     for node in ast.walk(tree):
         modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         modules += [node.module] if isinstance(node, ast.ImportFrom) else []
@@ -103,18 +103,18 @@ def test_examples_use_public_names_and_their_own_data(path):
 
 
 def test_versions_agree():
-    assert f"version: {skmargin.__version__}\n" in (ROOT / "CITATION.cff").read_text()
-    assert f"version = {{{skmargin.__version__}}}" in (ROOT / "docs/cite.md").read_text()
+    assert f"version: {skmargin.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version = {{{skmargin.__version__}}}" in (ROOT / "docs/cite.md").read_text(encoding="utf-8")
 
 
 def test_badges_are_true():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     sklearn = next(line for line in project["dependencies"] if line.startswith("scikit-learn"))
     truth = {"license": project["license"], "python": project["requires-python"].removeprefix(">=") + "+"}
     truth["scikit-learn"] = sklearn.partition(">=")[2] + "+"
     for name, value in truth.items():
-        assert f'aria-label="{name}: {value}"' in (ROOT / f"docs/figures/badge-{name}.svg").read_text()
-        assert f"{name}: {value}" in (ROOT / "README.md").read_text()
+        assert f'aria-label="{name}: {value}"' in (ROOT / f"docs/figures/badge-{name}.svg").read_text(encoding="utf-8")
+        assert f"{name}: {value}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: path.name)
@@ -128,4 +128,4 @@ def test_links_also_work_in_the_repository(page):
 def test_machine_has_example_paper_and_gallery_entry(name):
     text = inspect.getdoc(getattr(skmargin, name))
     assert "Examples\n----" in text and "References\n----" in text
-    assert any(re.search(rf"\b{name}\(", path.read_text()) for path in EXAMPLES)
+    assert any(re.search(rf"\b{name}\(", path.read_text(encoding="utf-8")) for path in EXAMPLES)

@@ -273,6 +273,32 @@ def test_an_old_file_can_be_written_again(tmp_path):
     assert_array_equal(load_model(tmp_path / "m.skm").decision_function(rows), model.decision_function(rows))
 
 
+OTHER = Path(__file__).parents[1] / "data" / "skm-sklearn-1.7"
+OTHER_EXPECTED = json.loads((OTHER / "expected.json").read_text())
+
+
+@pytest.mark.parametrize("name", OTHER_EXPECTED["scores"])
+def test_files_written_with_scikit_learn_1_7(name):
+    """Its parameters and private attributes are others."""
+    model = load_model(OTHER / f"{name}.skm")
+    rows = pd.DataFrame(OTHER_EXPECTED["rows"])
+    scores = model.predict_proba(rows) if hasattr(model, "predict_proba") else model.decision_function(rows)
+    assert_allclose(scores, OTHER_EXPECTED["scores"][name], rtol=1e-9, atol=1e-9)
+    assert model.predict(rows).tolist() == OTHER_EXPECTED["labels"][name]
+
+
+def test_a_scikit_learn_that_reads_attributes_otherwise_is_found_out(tmp_path, sealed):
+    read, write = sealed
+    path = tmp_path / "m.skm"
+    save_model(StandardScaler().fit(X), path)
+    document, arrays = read(path)
+    attributes = document["estimator"]["attributes"]
+    attributes["mean_"], attributes["scale_"] = attributes["scale_"], attributes["mean_"]
+    write(path, document, arrays)
+    with pytest.raises(ModelFileError, match="does not give the numbers of transform that it gave when it was written"):
+        load_model(path)
+
+
 def test_names_of_classes_are_those_of_version_0_1_0():
     known = {"Pipeline", "StandardScaler", "MinMaxScaler", "MaxAbsScaler"}
     assert known <= {name.removeprefix("sklearn.") for name in model_classes()}

@@ -398,7 +398,8 @@ def encode_labels(
 def weights_of_classes(given: dict[Any, Any], classes: np.ndarray) -> np.ndarray:
     """The weight of each class, 1 for those that are not named; refused where one is no weight or no class is named."""
     known = classes.tolist()
-    named = {c: w for c, w in given.items() if c in known}  # a fold may lack some of the classes
+    among = set(known)  # looked up once for each name: a list would take the square of their number
+    named = {c: w for c, w in given.items() if c in among}  # a fold may lack some of the classes
     if given and not named:
         raise ValueError(
             f"class_weight={given} names none of the classes, which are {known[:5]}{'...' * (len(known) > 5)}."

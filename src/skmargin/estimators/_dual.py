@@ -26,6 +26,7 @@ from ..solvers.dual.linear import solve_linear
 from ..solvers.dual.many_rows import SAMPLE_TOL
 from ..solvers.dual.plan import can_factor, factor_cost, first_gear_iterations
 from ..solvers.dual.state import DualState, KernelState
+from ..solvers.many_classes import ManyState, solve_many, suits
 from ._base import COUNT, JOBS, Problem, fitting, seed_of
 from ._scores import KernelScores
 from ._solution import Solution, WarmStart
@@ -146,10 +147,23 @@ class DualMachine(KernelScores):
 
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         """Solve for class vectors, and publish them."""
+        if suits(problem.X, problem.n_classes, self._tuning.many_classes):
+            return self._fit_many(problem, seed, warm)
         state = solve_linear(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
             state=None if warm is None else warm.start(DualState, problem.y), n_jobs=self.n_jobs,
+            verbose=self.verbose, tuning=self._tuning,
+        )  # fmt: skip
+        self._set_linear(state.W, state.b)
+        return state
+
+    def _fit_many(self, problem: Problem, seed: int, warm: WarmStart | None, p: float = 2.0) -> Solution:
+        """A linear machine of so many classes that its class vectors are sparse."""
+        state = solve_many(
+            problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes), p,
+            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
+            state=None if warm is None else warm.start(ManyState, problem.y), n_jobs=self.n_jobs,
             verbose=self.verbose, tuning=self._tuning,
         )  # fmt: skip
         self._set_linear(state.W, state.b)

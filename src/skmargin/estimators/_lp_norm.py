@@ -15,6 +15,7 @@ from ..solvers.block_norm.ascent import LpKernelState, solve_lp, solve_lp_kernel
 from ..solvers.dual.kernel_factor import factor
 from ..solvers.dual.plan import can_factor
 from ..solvers.dual.state import DualState
+from ..solvers.many_classes import suits
 from ._base import Problem
 from ._dual import DualMachine
 from ._solution import Solution, WarmStart
@@ -67,8 +68,9 @@ class LpNormSVC(DualMachine):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Class vectors of a linear machine; with two classes their difference.
+    coef_ : {ndarray, CSR array} of shape (n_classes, n_features) or (1, n_features)
+        Class vectors of a linear machine; with two classes their difference.  Sparse where so many classes and
+        features would take more than `max_dense_bytes` (`skmargin.get_config`).
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercepts.
     dual_coef_ : ndarray of shape (n_support, n_classes) or (n_support, 1)
@@ -147,6 +149,8 @@ class LpNormSVC(DualMachine):
         return "max", 1
 
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
+        if suits(problem.X, problem.n_classes, self._tuning.many_classes):
+            return self._fit_many(problem, seed, warm, float(self.p))
         state = solve_lp(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, float(self.p),
             fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,

@@ -101,9 +101,7 @@ class PairwiseMachines(MarginClassifier):
         if basis == "all":
             if largest > self._tuning.two_class.direct_rows:
                 self._print_line(f"{largest} rows in a two-class problem: iterative solver.")
-            blocks = KernelBlocks(
-                lambda rows, columns: self._block(problem.X, rows, columns, gamma), self._tuning.two_class
-            )
+            blocks = KernelBlocks(lambda rows, columns: self._block(problem.X, rows, columns, gamma))
             return Prepared(problem, gamma, blocks, largest > self._tuning.two_class.direct_rows, parts)
         chosen, Phi = self._basis_features(problem, gamma, basis, penalty)
         return Prepared(problem, gamma, Features(Phi, self._tuning.two_class), False, parts, chosen)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
+from .._config import get_config
 from .._core import _ext
+from .._runtime.threads import thread_count
 from ..rows.kernel_rows import kernel_scores, kernel_winners
 from ._base import MarginClassifier, Problem
 
@@ -16,17 +19,77 @@ COPIED = np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.uint64)  # labels
 
 
 class LinearScores(MarginClassifier):
-    """Base of the linear machines: ``coef_`` is one row a class (a single row for two classes)."""
+    """Base of the linear machines: ``coef_`` is one row a class (a single row for two classes).
 
-    coef_: np.ndarray
+    With very many classes and sparse rows it is a CSR array (`skmargin.get_config` says from which size on).
+    """
+
+    coef_: Any
     intercept_: np.ndarray
 
-    def _set_linear(self, W: np.ndarray, b: np.ndarray) -> None:
+    def _set_linear(self, W: Any, b: np.ndarray) -> None:
         """Publish class vectors ``W`` (k, d) and intercepts ``b`` (k,), with one row for two classes."""
-        if len(W) == 2:
+        if W.shape[0] == 2:
             W, b = W[1:] - W[:1], b[1:] - b[:1]
         # One feature after the other in memory: products with sparse rows would copy it otherwise.
-        self.coef_, self.intercept_ = np.asfortranarray(W), np.array(b)
+        self.coef_, self.intercept_ = W if sparse.issparse(W) else np.asfortranarray(W), np.array(b)
+
+    def predict_top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k best classes of each row with their scores, without an array of all scores.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to classify.
+        k : int
+            How many classes, from 1 to the number of classes.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_samples, k)
+            The classes with the largest scores, the best first; of equals the first in ``classes_`` is first.
+        scores : ndarray of shape (n_samples, k)
+            Their scores.  With two classes, whose score is one number, half of it and minus that.
+        """
+        n_classes = len(getattr(self, "classes_", ()))
+        X = self._check_predict(X)
+        if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= n_classes:
+            raise ValueError(f"k must be a whole number from 1 to the number of classes, {n_classes}, got {k!r}.")
+        if n_classes == 2 or "coef_" not in self.__dict__:
+            places, scores = self._top_of_blocks(X, int(k))
+        else:
+            places, scores = self._tiled(X, int(k))
+        if not np.isfinite(scores).all():
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        return self.classes_.take(places), scores
+
+    def _top_of_blocks(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """From all scores of some rows at a time."""
+        step = max(1, self._tuning.many_classes.label_scores // len(self.classes_))
+        found = []
+        for start in range(0, X.shape[0], step):
+            scores = self._scores(X[start : start + step])
+            if len(self.classes_) == 2:
+                scores = np.hstack([-scores, scores]) / 2
+            places = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+            found.append((places, np.take_along_axis(scores, places, axis=1)))
+        return np.vstack([places for places, _ in found]), np.vstack([scores for _, scores in found])
+
+    def _tiled(self, X: Any, top: int) -> Any:
+        """Places and scores of the best classes, or with ``top=0`` all scores, from tiles of classes."""
+        W, dtype = self.coef_, X.dtype
+        if sparse.issparse(W):
+            vectors: tuple[np.ndarray, ...] = W.data, W.indices, W.indptr.astype(W.indices.dtype, copy=False)
+            if W.indptr[-1] > np.iinfo(W.indices.dtype).max:
+                vectors = W.data, W.indices.astype(np.int64), W.indptr.astype(np.int64)
+        else:
+            vectors = (np.asfortranarray(W),)
+        if sparse.issparse(X):
+            rows: tuple[Any, ...] = (*_arrays(X), X.shape[1])
+        else:
+            rows = (np.ascontiguousarray(X),)
+        threads = thread_count(getattr(self, "n_jobs", None))
+        return _ext.tiled_scores(*rows, vectors, self.intercept_.astype(dtype, copy=False), top, threads)
 
     def _class_vectors(self) -> tuple[np.ndarray, np.ndarray] | None:
         """One vector and intercept a class of the last fit, if it was one of such rows and classes."""
@@ -42,12 +105,15 @@ class LinearScores(MarginClassifier):
 
     def _takes_columns(self, X: np.ndarray) -> bool:
         return (
-            self._scores_show_nonfinite()
+            not sparse.issparse(self.__dict__.get("coef_"))
+            and self._scores_show_nonfinite()
             and X.shape[1] >= self._tuning.estimators.column_features
             and X.flags.f_contiguous
         )
 
     def _scores(self, X: Any) -> np.ndarray:
+        if sparse.issparse(self.coef_):
+            return self._sparse_scores(X)
         W, b = self._typed(X.dtype)
         if self._in_core(X):
             return _ext.linear_scores(**_arrays(X), W=W, b=b)
@@ -57,7 +123,24 @@ class LinearScores(MarginClassifier):
             scores += b
         return scores
 
+    def _sparse_scores(self, X: Any) -> np.ndarray:
+        n, k = X.shape[0], self.coef_.shape[0]
+        size, most = n * k * X.dtype.itemsize, get_config()["max_dense_bytes"]
+        if size > most:
+            raise MemoryError(
+                f"The scores of {n} rows for {k} classes take {size} bytes, and max_dense_bytes={most}. Use "
+                "predict_top for the best of them, fewer rows, or skmargin.set_config for a larger limit."
+            )
+        return self._tiled(X, 0)
+
     def _labels(self, X: Any) -> np.ndarray:
+        if sparse.issparse(self.coef_):
+            if len(self.classes_) == 2:
+                return super()._labels(X)
+            places, scores = self._tiled(X, 1)
+            if not np.isfinite(scores).all():
+                assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+            return self.classes_.take(places[:, 0])
         if not self._in_core(X):
             return super()._labels(X)
         names = classes = self.classes_
@@ -100,7 +183,7 @@ class KernelScores(LinearScores):
     Otherwise they have ``dual_coef_``, one column a class (a single column for two classes), of ``support_``.
     """
 
-    def _set_linear(self, W: np.ndarray, b: np.ndarray) -> None:
+    def _set_linear(self, W: Any, b: np.ndarray) -> None:
         self._forget()
         super()._set_linear(W, b)
 

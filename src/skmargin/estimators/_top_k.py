@@ -56,8 +56,9 @@ class TopKSVC(DualMachine):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Class vectors of a linear machine; with two classes their difference.
+    coef_ : {ndarray, CSR array} of shape (n_classes, n_features) or (1, n_features)
+        Class vectors of a linear machine; with two classes their difference.  Sparse where so many classes and
+        features would take more than `max_dense_bytes` (`skmargin.get_config`).
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercepts.
     dual_coef_ : ndarray of shape (n_support, n_classes) or (n_support, 1)

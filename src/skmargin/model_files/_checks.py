@@ -116,7 +116,8 @@ def _fits(value: Any, shape: str, sizes: dict[str, int]) -> bool:
             return True
         if one in "0?" and np.ndim(value) == 0 and isinstance(value, int | float | np.number | np.ndarray):
             return np.asarray(value).dtype.kind in NUMBERS and (one == "?" or bool(np.isfinite(value)))
-        if one in "-0?" or not isinstance(value, np.ndarray) or value.ndim != len(one):
+        real = isinstance(value, np.ndarray) or (one == "rd" and sparse.issparse(value))  # class vectors may be sparse
+        if one in "-0?" or not real or value.ndim != len(one):
             continue
         same = all(sizes.get(letter, n) == n for letter, n in zip(one, value.shape, strict=True))
         if same and value.dtype.kind in NUMBERS:
@@ -344,6 +345,8 @@ def rebuild(estimator: Any) -> None:
         estimator.fit(estimator._fit_X, estimator.classes_[estimator._y])
         if names is not None:
             estimator.feature_names_in_ = names
+    elif name == "SimpleImputer" and "_fit_dtype" in state:
+        state.setdefault("_fill_dtype", estimator._fit_dtype)  # scikit-learn before 1.8 had one type for both
     elif name == "IsotonicRegression" and "X_thresholds_" in state:
         estimator._build_f(estimator.X_thresholds_, estimator.y_thresholds_)
     elif name == "HistGradientBoostingClassifier" and "_predictors" in state:

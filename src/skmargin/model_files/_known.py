@@ -74,7 +74,7 @@ _SKLEARN: dict[str, dict[str, str]] = {
     "frozen": {"FrozenEstimator": ""},
 }
 _EVERY = ("n_features_in_", "feature_names_in_", "_sklearn_output_config")
-_HOMES = {f"sklearn.{name}": f"sklearn.{home}" for home, classes in _SKLEARN.items() for name in classes}
+HOMES = {f"sklearn.{name}": f"sklearn.{home}" for home, classes in _SKLEARN.items() for name in classes}
 _ATTRIBUTES = {
     f"sklearn.{name}": frozenset((*names.split(), *_EVERY))
     for classes in _SKLEARN.values()
@@ -91,16 +91,13 @@ class Classes(Mapping[str, type]):
     def __getitem__(self, name: str) -> type:
         if name in self.extra:
             return self.extra[name]
-        if name in _HOMES:
-            found = getattr(import_module(_HOMES[name]), name.partition(".")[2], None)
-        else:
-            found = _own().get(name)
+        found = getattr(import_module(HOMES[name]), name.partition(".")[2], None) if name in HOMES else _own().get(name)
         if not isinstance(found, type):  # scikit-learn before 1.8 has no temperature scaling
             raise KeyError(name)
         return found
 
     def __iter__(self) -> Any:
-        return iter(dict.fromkeys((*(name for name in _HOMES if name in self), *_own(), *self.extra)))
+        return iter(dict.fromkeys((*(name for name in HOMES if name in self), *_own(), *self.extra)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
@@ -13,12 +14,13 @@ from . import _native as native
 from ._archive import Arrays, ModelFileError
 from ._checks import check_estimator, rebuild
 from ._columns import class_of
-from ._known import Classes, is_listed, is_state
+from ._known import HOMES, Classes, is_listed, is_state
 
 MAX_DEPTH = 40
 MANY = 64  # strings from which on they are kept in arrays
 TYPES: dict[str, Any] = {"int": int, "float": float, "bool": bool, "str": str, "object": object}
 TYPES |= {"number": np.number, "integer": np.integer, "floating": np.floating}
+UNUSED = ("deprecated", "warn")  # scikit-learn's values for parameters that nobody set
 NATIVE = {"$tree": native.make_tree, "$boosting": native.make_boosting}
 
 
@@ -205,6 +207,8 @@ class Reader:
             raise ModelFileError("it holds no estimator where one must be.")
         name = node["$estimator"]
         cls: Any = self.classes.get(name) if isinstance(name, str) else None
+        if cls is None and isinstance(name, str) and name in HOMES:
+            raise ModelFileError(f"it holds a {name}, which scikit-learn {sklearn.__version__} does not have.")
         if cls is None:
             raise ModelFileError(
                 f"it holds a {str(name)[:80]!r}, which is not one of the classes that may be loaded; "
@@ -212,6 +216,11 @@ class Reader:
             )
         known = set(cls._get_param_names())
         params = {key: self.decode(value, depth + 1) for key, value in node["params"].items()}
+        if cls.__module__.startswith(
+            "sklearn."
+        ):  # parameters come and go: those that are switched off need not be there
+            params = {k: v for k, v in params.items() if not (isinstance(v, str) and v in UNUSED)}
+            params = {k: v for k, v in params.items() if k in known or not (v is None or v is False)}
         if not set(params) <= known:
             raise ModelFileError(f"{name} has no parameter {sorted(set(params) - known)[0][:80]!r}.")
         estimator = cls(**params)

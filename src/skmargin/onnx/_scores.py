@@ -13,6 +13,7 @@ import numpy as np
 from onnx import TensorProto, helper
 from scipy import sparse
 
+from .._config import get_config
 from ._graph import PROTO, Graph
 
 KERNELS = ("rbf", "poly", "sigmoid", "laplacian")
@@ -39,8 +40,16 @@ def machine_scores(graph: Graph, model: Any, rows: str, dtype: np.dtype) -> tupl
     return graph.op("Add", scores, graph.const(model.intercept_, dtype)), dtype
 
 
-def linear(graph: Graph, coef: np.ndarray, intercept: Any, rows: str, dtype: Any) -> str:
-    """``X W' + b``."""
+def linear(graph: Graph, coef: Any, intercept: Any, rows: str, dtype: Any) -> str:
+    """``X W' + b``; ONNX has no product with sparse class vectors."""
+    if sparse.issparse(coef):
+        size, most = coef.shape[0] * coef.shape[1] * np.dtype(dtype).itemsize, get_config()["max_dense_bytes"]
+        if size > most:
+            raise CannotConvert(
+                f"ONNX needs dense class vectors, which take {size} bytes, and max_dense_bytes={most}. Set a larger "
+                "limit with skmargin.set_config, or keep the machine in a .skm file."
+            )
+        coef = coef.toarray()
     scores = graph.op("MatMul", rows, graph.const(np.ascontiguousarray(np.atleast_2d(coef).T), dtype))
     return graph.op("Add", scores, graph.const(np.atleast_1d(intercept), dtype))
 

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from ..inspection._margins import final_estimator
+from ._confusion import Confusion
 
 N_CALIBRATION = 10  # groups of samples in the calibration curve
 N_FEATURES = 8  # that decide, of each class
@@ -31,14 +32,13 @@ def uncalibrated(estimator: Any) -> Any:
     return inner[0].estimator if steps is None else Pipeline([*steps[:-1], ("model", inner[0].estimator)])
 
 
-def class_rates(confusion: np.ndarray) -> tuple[list[float | None], list[float | None]]:
+def class_rates(confusion: Confusion) -> tuple[list[float | None], list[float | None]]:
     """Recall and precision of each class; None where it is not there, or never predicted."""
-    hits = confusion.diagonal()
 
     def share(of: np.ndarray) -> list[float | None]:
-        return [float(h / n) if n else None for h, n in zip(hits, of, strict=True)]
+        return [float(h / n) if n else None for h, n in zip(confusion.hits, of, strict=True)]
 
-    return share(confusion.sum(axis=1)), share(confusion.sum(axis=0))
+    return share(confusion.support), share(confusion.predicted)
 
 
 def calibration(estimator: Any, X: Any, right: np.ndarray) -> dict[str, Any]:

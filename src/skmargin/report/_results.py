@@ -68,6 +68,8 @@ class ModelResult:
     matrix_classes: list[int] = field(default_factory=list)
     confusion: list[list[int]] | None = None
     confusion_totals: list[int] = field(default_factory=list)  # test samples of each class, also those not shown
+    worst_pairs: list[list[int]] = field(default_factory=list)  # (true class, predicted class, test samples)
+    top5: float | None = None  # test samples whose class is among the five best
     pairwise: list[list[float | None]] | None = None
     pairwise_quantity: str = ""
     hardest: list[HardSample] = field(default_factory=list)

@@ -20,12 +20,12 @@ from ..inspection import (
 )
 from ..inspection._bounds import Bound, bound_of, measure
 from ..inspection._margins import final_estimator, label_codes, summarize
+from ._confusion import MANY_CLASSES, Confusion, some_rows, top_accuracy
 from ._details import LinearView, calibration, class_rates, permutation, uncalibrated
 from ._results import DatasetSummary, HardSample, MarginHistogram, ModelResult
 
 N_BINS = 80
 MAX_CURVES = 40  # classes with margins of their own
-MAX_MATRIX = 40  # classes in the confusion matrix and in the map
 N_SAMPLES = 12
 MAX_VALUES = 8
 BOUNDS: dict[Bound, str] = {
@@ -118,31 +118,37 @@ def summarize_model(
         raise ValueError("X_train and y_train must be given together.")
     place = np.array([position[str(label)] for label in classes])
     k = len(classes)
-    confusion = np.bincount(k * code + guess, minlength=k * k).reshape(k, k)
-    chosen = _most_confused(confusion)
+    confusion, many = Confusion(code, guess, k), k > MANY_CLASSES
+    chosen = confusion.most_confused()
     recall, precision = class_rates(confusion)
-    linear = LinearView.of(plain, dataset.feature_names)
+    linear = None if many else LinearView.of(plain, dataset.feature_names)
     result = ModelResult(
         name=name,
         params={key: _plain(value) for key, value in final.get_params(deep=False).items()},
         test_score=float((predicted == y_test).mean()),
         certificate=_certificate(final),
         matrix_classes=place[chosen].tolist(),
-        confusion=confusion[np.ix_(chosen, chosen)].tolist(),
-        confusion_totals=confusion.sum(axis=1)[chosen].tolist(),
+        confusion=None if many else confusion.matrix(chosen),
+        confusion_totals=confusion.support[chosen].tolist(),
+        worst_pairs=confusion.worst_pairs(place),
+        top5=top_accuracy(estimator, X_test, y_test),
         recall=_at(recall, place, dataset),
         precision=_at(precision, place, dataset),
         calibration=calibration(estimator, X_test, predicted == y_test),
     )
-    if linear is None:
+    if linear is None and not many:
         result.permutation = permutation(estimator, X_test, y_test, dataset.feature_names)
-    else:
+    elif linear is not None:
         of_class = linear.deciding(X_test)
         result.weights = [of_class[i] for i in chosen]
         result.weight_classes = place[chosen].tolist()
     scored = hasattr(plain, "decision_function")
     if not scored and not hasattr(estimator, "predict_proba"):
         return result
+    if many and (some := some_rows(len(y_test), k)) is not None:  # margins of some of the samples
+        X_test, y_test, predicted, rows, code = (
+            _safe_indexing(X_test, some), y_test[some], predicted[some], rows[some], code[some]
+        )  # fmt: skip
     scores = class_scores(plain, X_test) if scored else np.asarray(estimator.predict_proba(X_test))
     margin = margins_from_scores(scores, y_test, classes)
 
@@ -159,12 +165,14 @@ def summarize_model(
     if not scored:  # margins of probabilities show which samples are hard, and nothing of the geometry
         return result
     parts = {"test": (margin, code)}
-    if X_train is not None:
+    if X_train is not None and not many:
         of_train = margins_from_scores(class_scores(plain, X_train), y_train, classes)
         parts["train"] = (of_train, label_codes(y_train, classes))
         result.bounds = _bounds(plain, X_train, y_train)
     result.margins = _histogram(parts, place)
     result.statistics = {part: _statistics(values) for part, (values, _) in parts.items()}
+    if many:
+        return result
     try:
         pairwise, result.pairwise_quantity = pairwise_margins(plain), "2 / \u2016w\u2096 \u2212 w\u2097\u2016"
     except TypeError:
@@ -253,14 +261,6 @@ def _at(values: list[float | None], place: np.ndarray, dataset: DatasetSummary) 
     for position, value in zip(place, values, strict=True):
         out[position] = value
     return out
-
-
-def _most_confused(confusion: np.ndarray) -> np.ndarray:
-    """Positions of the classes for the matrices: all, or those with most errors where there are too many."""
-    if len(confusion) <= MAX_MATRIX:
-        return np.arange(len(confusion))
-    errors = confusion.sum(axis=0) + confusion.sum(axis=1) - 2 * confusion.diagonal()
-    return np.sort(np.argsort(-errors, kind="stable")[:MAX_MATRIX])
 
 
 def _statistics(margin: np.ndarray) -> dict[str, float]:

@@ -293,6 +293,13 @@
           matrix(m.confusion, names, (v, i, j) => (i === j ? ["var(--good)", 0.85 * (v / sums[i]) ** 2] : ["var(--bad)", v ? 0.15 + 0.75 * (v / sums[i] / worst) : 0]), (v) => (v ? String(v) : ""),
             (v, i, j) => `${v} of ${sums[i]} samples of “${names[i]}” ${i === j ? "are classified correctly" : `are taken for “${names[j]}”`}.`, note), note);
       }
+      if (!m.confusion && m.worst_pairs.length) {
+        const top = m.top5 == null ? "" : ` For ${percent(m.top5)} of the test samples the true class is among the five best.`;
+        fill(boxes[0], h("h2", {}, "Worst pairs"), h("p", { class: "lead" }, `The most frequent errors of `, name(m.name), ` among ${whole(dataset.classes.length)} classes.`, top),
+          region("Worst pairs", h("table", {}, h("thead", {}, h("tr", {}, ["True class", "Taken for", "Samples"].map((t) => h("th", { scope: "col" }, t)))),
+            h("tbody", {}, m.worst_pairs.map(([i, j, n]) => h("tr", {}, h("th", { scope: "row" }, name(dataset.classes[i])), h("td", {}, name(dataset.classes[j])), h("td", {}, whole(n))))))));
+      }
+      boxes[0].hidden = !m.confusion && !m.worst_pairs.length;
       boxes[1].hidden = !m.pairwise;
       if (m.pairwise) {
         const note = h("p", { class: "note" }), flat = m.pairwise.flat().filter((v) => v != null), low = Math.min(...flat), high = Math.max(...flat);

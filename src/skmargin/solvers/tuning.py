@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 BY_HAND = "set by hand"
 MEASURED = "measured on digits, satimage, usps, MNIST and generated rows"
+GENERATED_TEXT = "measured on generated text, 3,000 classes, d = 20,000"
 FITTED = "fitted to times of generated rows"
 HARDWARE = "sizes of common caches"
 
@@ -34,6 +35,7 @@ class StorageTuning:
     sparse_below: float = constant(0.25, "share of non-zeros from which dense rows are faster than CSR", MEASURED)
     dense_features: int = constant(32, "features below which dense rows always stay dense")
     block_numbers: int = constant(1 << 17, "numbers of a block of rows that is processed in the cache", HARDWARE)
+    dense_numbers: int = constant(1 << 25, "numbers up to which sparse rows may be made dense: memory")
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,24 @@ class LinearTuning:
 
 
 @dataclass(frozen=True)
+class ManyClassesTuning:
+    """Linear machines of very many classes (solvers/many_classes)."""
+
+    many: int = constant(4000, "classes from which scans in tiles beat checks row by row", GENERATED_TEXT)
+    large_w: int = constant(5 * 10**7, "and numbers of W, which no cache holds", HARDWARE)
+    new_rivals: int = constant(16, "rivals that a scan gives a sample; 8 need two scans more", GENERATED_TEXT)
+    new_rivals_sum: int = constant(64, "the same where every rival counts")
+    near: float = constant(0.1, "margins within which rivals are noted for the circulation of the intercept")
+    float32_gap: float = constant(1e-3, "relative gap down to which visits and scans are made in float32")
+    drop: float = constant(0.2, "share of the full gap at which visits over the lists stop", GENERATED_TEXT)
+    goal: float = constant(0.5, "or share of tol")
+    stage_passes: int = constant(40, "passes between two scans at most")
+    stage_work: float = constant(1.0, "flops of these passes, in those of a scan")
+    patience: int = constant(8, "stages in which the gap did not fall by a tenth that end a run")
+    label_scores: int = constant(1 << 22, "scores at a time where the best of a row need all of them")
+
+
+@dataclass(frozen=True)
 class KernelTuning:
     """Kernel machines in the dual (solvers/dual/kernel.py, working_set.py, kernel_factor.py)."""
 
@@ -102,7 +122,6 @@ class KernelTuning:
     incremental_steps: float = constant(32, "steps a sample up to which float32 scores need no new sum of rows")
     proximal: float = constant(0.06, "mean curvatures: proximal step of the intercepts", MEASURED)
     factor_rows: int = constant(2000, "rows of the largest matrix that is factored")
-    factor_bytes: int = constant(64, "bytes for each number of a matrix that is factored: memory")
     factor_steps_linear: float = constant(100.0, "block steps for each row that a factored solve costs", FITTED)
     factor_steps_cubic: float = constant(3e-4, "block steps for each row cubed that it costs", FITTED)
 
@@ -116,7 +135,6 @@ class OdmTuning:
     start_tol: float = constant(1e-2, "relative gap of the convex problem that gives the first rivals")
     newton_strength: float = constant(5.0, "mean of cap_i ||x_i||^2 from which Newton steps come first", MEASURED)
     newton_parameters: int = constant(1000, "largest d k for Newton steps")
-    dense_numbers: float = constant(2e7, "numbers of sparse rows that are made dense for them: memory")
     factor_after: float = constant(100, "block steps a row after which a small kernel matrix is factored", MEASURED)
     dual_newton_steps: int = constant(100, "Newton steps for duals that can be published")
     lbfgs_memory: int = constant(20, "pairs of L-BFGS")
@@ -127,7 +145,6 @@ class BlockNormTuning:
     """The machine with a block norm (solvers/block_norm)."""
 
     polish_gap: float = constant(1e-12, "relative gap that interior-point steps reach for tiny problems")
-    polish_steps: int = constant(50, "steps allowed for it")
     interior_parameters: int = constant(1900, "largest min(n, d) k for interior-point steps", MEASURED)
     interior_size: int = constant(10_000_000, "largest n d k for them", MEASURED)
     ascent_passes: int = constant(100, "passes of block ascent before them, at least")
@@ -149,7 +166,6 @@ class MultiMarginTuning:
     rounds: int = constant(20, "most relabellings of one stage of the semi-supervised machine")
     exact_rows: int = constant(2000, "rows up to which balanced labels are optimal")
     exact_work: int = constant(2 * 10**8, "n k^2, likewise")
-    sweeps: int = constant(100, "most sweeps over the prices of the classes")
 
 
 @dataclass(frozen=True)
@@ -173,7 +189,6 @@ class PrimalTuning:
     patience: int = constant(4, "checks without progress that end a float32 stage")
     explicit_work: float = constant(3e7, "multiply-adds below which a whole Hessian is cheaper than CG", MEASURED)
     explicit_small: int = constant(400, "parameters up to which that is tried", MEASURED)
-    max_cg: int = constant(100, "most CG iterations of a step")
     forcing: float = constant(0.15, "share of the gradient that CG may leave", MEASURED)
     pairs: int = constant(700, "pairs in the preconditioner of CG, at first", MEASURED)
     most_pairs: int = constant(4000, "the same, at most")
@@ -197,20 +212,15 @@ class TwoClassTuning:
     direct_rows: int = constant(6000, "rows of a problem up to which it is factorised: documented for users")
     exact_search_rows: int = constant(1000, "rows up to which a whole grid is evaluated in float64")
     blas_rows: int = constant(1000, "rows of a square matrix from which several BLAS threads gain", MEASURED)
-    score_numbers: int = constant(1 << 22, "numbers of a block of kernel values that gives scores")
     piece_numbers: int = constant(1 << 17, "numbers of one piece of the rows", HARDWARE)
     whole_numbers: int = constant(1 << 19, "numbers up to which all rows are one piece, which is kept")
     piece_rows: int = constant(128, "rows or columns of a piece at least", MEASURED)
     polish_rows: int = constant(1000, "free duals up to which an active set is solved exactly")
-    polish_steps: int = constant(20, "steps of the active set at most")
     extra_work: int = constant(1 << 30, "multiply-adds of ascent beyond tol, towards the exact optimum")
-    interior_steps: int = constant(100, "interior-point steps at most; 20 are usual")
     ascent_passes: int = constant(50, "passes of ascent before another gear, at least")
     few_features: int = constant(2000, "features up to which the variance is eliminated by a d x d matrix")
-    dense_numbers: int = constant(1 << 25, "numbers up to which sparse rows are made dense: memory")
     gram_rows: int = constant(4000, "rows up to which their inner products may be kept: memory")
     product_speed: float = constant(8, "multiply-adds of a matrix product in the time of one of a pass", MEASURED)
-    refinements: int = constant(5, "steps of refinement at most; one is usual")
 
 
 @dataclass(frozen=True)
@@ -232,6 +242,7 @@ class Tuning:
     storage: StorageTuning = StorageTuning()
     kernel_rows: KernelRowsTuning = KernelRowsTuning()
     linear: LinearTuning = LinearTuning()
+    many_classes: ManyClassesTuning = ManyClassesTuning()
     kernel: KernelTuning = KernelTuning()
     odm: OdmTuning = OdmTuning()
     block_norm: BlockNormTuning = BlockNormTuning()

@@ -50,6 +50,21 @@ def test_duals_become_a_feasible_circulation(loss, k, seed=0):
             assert (alpha.sum(axis=1) <= (1 + 1e-12) * cap).all()
 
 
+@pytest.mark.parametrize("loss", ["max", "sum", "top"])
+def test_pairs_that_occur_give_the_circulation_of_the_table(loss, seed=0):
+    """Beyond 1,000 classes only pairs that occur have a place (class_pairs.hpp): the same bits as with all of them."""
+    rng = np.random.default_rng(seed)
+    alpha, y, cap = random_duals(rng, 150, 40, loss)
+    table, listed = (np.zeros((150, k)) for k in (900, 1100))
+    for wide in (table, listed):
+        wide[:, :800:20] = alpha
+        balance(wide, 20 * y, cap, loss, 2)
+    assert (table[:, :800:20] != alpha).any()
+    np.testing.assert_array_equal(table, listed[:, :900])
+    assert not listed[:, 900:].any()
+    np.testing.assert_allclose(coefficients(listed, 20 * y).sum(axis=0), 0, atol=1e-11 * alpha.sum())
+
+
 def test_a_circulation_stays(k=5):
     y = np.arange(k, dtype=np.int32)
     alpha = np.roll(np.eye(k), 1, axis=1)

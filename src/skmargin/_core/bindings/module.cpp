@@ -23,11 +23,13 @@ void bind_circulation(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_kernel_rows(nb::module_& m);
 void bind_linear(nb::module_& m);
+void bind_many_classes(nb::module_& m);
 void bind_newton(nb::module_& m);
 void bind_odm(nb::module_& m);
 void bind_ridge(nb::module_& m);
 void bind_scores(nb::module_& m);
 void bind_svrg(nb::module_& m);
+void bind_tiled_scores(nb::module_& m);
 
 namespace skm {
 
@@ -75,9 +77,11 @@ NB_MODULE(_ext, m) {
     bind_kernel(m);
     bind_kernel_rows(m);
     bind_linear(m);
+    bind_many_classes(m);
     bind_newton(m);
     bind_odm(m);
     bind_ridge(m);
     bind_scores(m);
     bind_svrg(m);
+    bind_tiled_scores(m);
 }

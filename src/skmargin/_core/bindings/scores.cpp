@@ -2,6 +2,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <memory>
+
 #include "base/arrays.hpp"
 #include "rows/batch_scores.hpp"
 

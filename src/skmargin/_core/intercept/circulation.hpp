@@ -19,6 +19,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/sums.hpp"
+#include "intercept/class_pairs.hpp"
 #include "intercept/excess_flow.hpp"
 #include "losses/loss.hpp"
 
@@ -91,13 +92,13 @@ class SampleMoves {
 
 // Makes the duals of n samples a circulation that the loss allows.  `with(i, visit)` calls visit(own class, rivals,
 // duals, how many) for sample i; the duals are changed in place.  `slope(i, j)` is that of the dual objective in the
-// j-th of them.
-template <BoundedDuals Loss, class With, class Slope>
+// j-th of them, and `pairs` number the pairs of classes.
+template <class Pairs, BoundedDuals Loss, class With, class Slope>
 class Circulation {
   public:
-    Circulation(int32_t k, int64_t n, const Loss& loss, With& with, Slope& slope, InterruptPoll& poll)
-        : k_(k), n_(n), loss_(loss), with_(with), slope_(slope), poll_(poll), moves_(loss, k),
-          capacity_(static_cast<size_t>(k) * k), excess_(k), changed_(k) {}
+    Circulation(Pairs& pairs, int32_t k, int64_t n, const Loss& loss, With& with, Slope& slope, InterruptPoll& poll)
+        : arc_(pairs), n_(n), loss_(loss), with_(with), slope_(slope), poll_(poll), moves_(loss, k),
+          capacity_(pairs.size()), excess_(k), changed_(k) {}
 
     // Returns the samples whose duals may move.
     CandidatesByWidth make() {
@@ -108,7 +109,10 @@ class Circulation {
     }
 
   private:
-    size_t arc(int32_t from, int32_t to) const { return static_cast<size_t>(from) * k_ + to; }
+    void add_capacity(size_t pair, double limit) {
+        if (pair >= capacity_.size()) capacity_.resize(pair + 1);
+        capacity_[pair] += limit;
+    }
     void add_up(int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
         for (int32_t j = 0; j < m; ++j) {
             excess_[own] += alpha[j], excess_[cls[j]] -= alpha[j];
@@ -155,14 +159,14 @@ class Circulation {
         };
         each([&](int64_t i, int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
             moves_of(i, own, cls, alpha, m, [&](int32_t from, int32_t to, double limit, int32_t, int32_t) {
-                capacity_[arc(from, to)] += limit;
+                add_capacity(arc_(from, to), limit);
             });
         });
-        const std::vector<double> used = ExcessFlow(capacity_, excess_, poll_).move();
+        const std::vector<double> used = ExcessFlow(arc_, capacity_, excess_, poll_).move();
         each([&](int64_t i, int32_t own, const int32_t* cls, double* alpha, int32_t m) {
             for (int32_t j = 0; j < m; ++j) changed_[j] = alpha[j];
             moves_of(i, own, cls, alpha, m, [&](int32_t from, int32_t to, double limit, int32_t j, int32_t l) {
-                const double amount = used[arc(from, to)] * limit;
+                const double amount = used[arc_(from, to)] * limit;
                 if (j >= 0) changed_[j] -= amount;
                 if (l >= 0) changed_[l] += amount;
             });
@@ -172,24 +176,24 @@ class Circulation {
 
     // Moves what is left by making duals smaller.
     void reduce_flow() {
-        const auto flow = [&](int32_t own, int32_t l, double alpha) { return alpha > 0 ? arc(own, l) : arc(l, own); };
+        const auto flow = [&](int32_t own, int32_t l, double alpha) { return alpha > 0 ? arc_(own, l) : arc_(l, own); };
         std::fill(capacity_.begin(), capacity_.end(), 0.0);
         std::fill(excess_.begin(), excess_.end(), 0.0);
         total_ = 0;
         for (int64_t i = 0; i < n_; ++i)
             with_(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
                 add_up(own, cls, alpha, m);
-                for (int32_t j = 0; j < m; ++j) capacity_[flow(own, cls[j], alpha[j])] += std::abs(alpha[j]);
+                for (int32_t j = 0; j < m; ++j) add_capacity(flow(own, cls[j], alpha[j]), std::abs(alpha[j]));
             });
         if (done()) return;
-        const std::vector<double> used = ExcessFlow(capacity_, excess_, poll_).move();
+        const std::vector<double> used = ExcessFlow(arc_, capacity_, excess_, poll_).move();
         for (int64_t i = 0; i < n_; ++i)
             with_(i, [&](int32_t own, const int32_t* cls, double* alpha, int32_t m) {
                 for (int32_t j = 0; j < m; ++j) alpha[j] *= 1 - used[flow(own, cls[j], alpha[j])];
             });
     }
 
-    const int32_t k_;
+    Pairs& arc_;
     const int64_t n_;
     const Loss& loss_;
     With& with_;
@@ -204,7 +208,7 @@ class Circulation {
 template <BoundedDuals Loss, class With, class Slope>
 CandidatesByWidth make_circulation(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope,
                                    InterruptPoll& poll) {
-    return Circulation(k, n, loss, with, slope, poll).make();
+    return with_pairs(k, [&](auto& pairs) { return Circulation(pairs, k, n, loss, with, slope, poll).make(); });
 }
 
 }  // namespace skm

@@ -103,7 +103,7 @@ class CirculationStep {
 
     // Changes the duals and `model`, which is theirs; returns by how much the dual objective rises.
     double take() {
-        collect_moves();
+        with_pairs(state_.k, [this](auto& pair_of) { collect_moves(pair_of); });
         search(1, infinity);
         if (!(gain_ > 0 && square_ > 0)) return 0;
         double length = gain_ / square_;
@@ -123,9 +123,8 @@ class CirculationStep {
 
   private:
     // Calls visit(pair of classes, move) for every move of the candidates.
-    template <class Visit>
-    void each_move(Visit visit) {
-        const size_t k = static_cast<size_t>(state_.k);
+    template <class Pairs, class Visit>
+    void each_move(Pairs& pair_of, Visit visit) {
         for (int width = 0; width <= state_.tuning.circulation.widest_candidates; ++width)
             for (const uint32_t i : candidates_[width]) {
                 const DualLists::Row r = row_(i);
@@ -133,20 +132,24 @@ class CirculationStep {
                 moves_of_(
                     i, state_.y[i], r.cls, r.alpha, r.size, [&](int32_t j) { return slope_(i, j); },
                     [&](int32_t from, int32_t to, double capacity, int32_t j, int32_t l) {
-                        const size_t low = static_cast<size_t>(std::min(from, to)), high = std::max(from, to);
-                        if (capacity > 0) visit(low * k + high, Move{i, j, l, from, to, capacity, 0});
+                        const int32_t low = std::min(from, to), high = std::max(from, to);
+                        if (capacity > 0) visit(pair_of(low, high), Move{i, j, l, from, to, capacity, 0});
                     });
             }
     }
 
     // All moves with their gains, those between the same two classes together: count, then fill.
-    void collect_moves() {
-        std::vector<uint32_t> place(static_cast<size_t>(state_.k) * state_.k + 1);
-        each_move([&](size_t pair, const Move&) { ++place[pair]; });
+    template <class Pairs>
+    void collect_moves(Pairs& pair_of) {
+        std::vector<uint32_t> place(pair_of.size() + 1);
+        each_move(pair_of, [&](size_t pair, const Move&) {
+            if (pair + 1 >= place.size()) place.resize(pair + 2);
+            ++place[pair];
+        });
         uint32_t before = 0;
         for (uint32_t& p : place) before += std::exchange(p, before);
         moves_.resize(before);
-        each_move([&](size_t pair, Move m) {
+        each_move(pair_of, [&](size_t pair, Move m) {
             const int32_t cls[] = {m.from, m.to};
             double f[2];
             model_.scores(m.i, cls, 2, f);

@@ -80,6 +80,22 @@ class DualSlopes {
     std::vector<int32_t> one_sided_;  // classes whose samples hold most of what they may, with little held against them
 };
 
+// The recorded duals and slopes as intercept/circulation.hpp visits them.  Types of their own, not lambdas: the
+// circulation is then compiled once for each loss, not for each kind of rows.
+struct RecordedDuals {
+    DualSlopes& slopes;
+    const int32_t* y;
+
+    template <class Visit>
+    void operator()(int64_t i, Visit visit) const {
+        if (const DualLists::Row r = slopes.row(i); r.size > 0) visit(y[i], r.cls, r.alpha, r.size);
+    }
+};
+struct RecordedSlopes {
+    const DualSlopes& slopes;
+    double operator()(int64_t i, int32_t j) const { return slopes.slope(i, j); }
+};
+
 // Makes the duals in `slopes` feasible and returns the value of the dual there.  Below `target` some steps of ascent
 // follow.
 template <class Ascent>
@@ -87,10 +103,8 @@ double feasible_dual(Ascent& ascent, DualSlopes& slopes, double target) {
     const int64_t n = ascent.n;
     slopes.end();
     const auto row = [&](int64_t i) { return slopes.row(i); };
-    const auto with = [&](int64_t i, auto visit) {
-        if (const DualLists::Row r = row(i); r.size > 0) visit(ascent.y[i], r.cls, r.alpha, r.size);
-    };
-    const auto slope = [&](int64_t i, int32_t j) { return slopes.slope(i, j); };
+    const RecordedDuals with{slopes, ascent.y};
+    const RecordedSlopes slope{slopes};
     const CandidatesByWidth candidates = make_circulation(ascent.k, n, ascent.loss, with, slope, ascent.team.poll);
     typename Ascent::Model feasible(ascent.geo);
     // Most duals do not change: where W is a plain sum, start from the present one and add only the changes.

@@ -22,18 +22,26 @@
 namespace skm {
 
 // Potentials x of classes with sum_l C_jl (x_j - x_l) = excess_j: conjugate gradients, preconditioned by the diagonal.
-inline std::vector<double> electric_potentials(const std::vector<double>& C, const std::vector<double>& excess,
-                                               InterruptPoll& poll) {
+// C_jl is the sum of the numbers of the pairs (j, l) and (l, j).
+template <class Pairs>
+std::vector<double> electric_potentials(const Pairs& pairs, const std::vector<double>& C,
+                                        const std::vector<double>& excess, InterruptPoll& poll) {
     const size_t k = excess.size();
-    std::vector<double> x(k), r = excess, z(k), d(k), Ld(k), total(k), flow;
-    std::vector<size_t> start(1);
-    std::vector<int32_t> other;  // many classes: few pairs carry flow
-    for (size_t j = 0; j < k; ++j) {
-        for (size_t l = 0; l < k; ++l)
-            if (C[j * k + l] > 0) other.push_back(static_cast<int32_t>(l)), flow.push_back(C[j * k + l]);
-        start.push_back(other.size());
-        total[j] = std::accumulate(flow.begin() + start[j], flow.end(), 0.0);
-    }
+    std::vector<double> x(k), r = excess, z(k), d(k), Ld(k), total(k);
+    struct Link {
+        int32_t other;
+        double flow;
+    };
+    std::vector<std::vector<Link>> links(k);  // many classes: few pairs carry flow
+    size_t size = 0;
+    pairs.each([&](int32_t j, int32_t l, size_t pair) {
+        if (j == l || !(C[pair] > 0)) return;
+        links[j].push_back({l, C[pair]});
+        links[l].push_back({j, C[pair]});
+        total[j] += C[pair];
+        total[l] += C[pair];
+        size += 2;
+    });
     const auto dot = [](const auto& a, const auto& b) {
         return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
     };
@@ -47,13 +55,13 @@ inline std::vector<double> electric_potentials(const std::vector<double>& C, con
         for (size_t j = 0; j < k; ++j) d[j] = z[j] + (step ? rho / before : 0) * d[j];
         for (size_t j = 0; j < k; ++j) {
             double sum = 0;
-            for (size_t e = start[j]; e < start[j + 1]; ++e) sum += flow[e] * d[other[e]];
+            for (const Link& link : links[j]) sum += link.flow * d[link.other];
             Ld[j] = total[j] * d[j] - sum;
         }
         const double curvature = dot(d, Ld);
         if (!(curvature > 0)) break;
         for (size_t j = 0; j < k; ++j) x[j] += rho / curvature * d[j], r[j] -= rho / curvature * Ld[j];
-        poll.count_work(2.0 * static_cast<double>(flow.size()) + 10.0 * static_cast<double>(k));
+        poll.count_work(2.0 * static_cast<double>(size) + 10.0 * static_cast<double>(k));
     }
     return x;
 }
@@ -79,22 +87,23 @@ struct TableLoss {
 };
 
 // Makes the duals of a table (n, k), zero in the column of the own class, a circulation.  `with` as for balance().
-template <class With>
-void make_table_circulation(int32_t k, int64_t n, const TableLoss& loss, With&& with, InterruptPoll& poll) {
-    const auto arc = [k](int32_t from, int32_t to) { return static_cast<size_t>(from) * k + to; };
-    std::vector<double> C(static_cast<size_t>(k) * k), excess(k), capacity(k), also_capacity(k);
+template <class Pairs, class With>
+void make_table_circulation_on(Pairs& arc, int32_t k, int64_t n, const TableLoss& loss, With&& with,
+                               InterruptPoll& poll) {
+    std::vector<double> C(arc.size()), excess(k), capacity(k), also_capacity(k);
     double flow = 0;
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t*, const double* alpha, int32_t m) {
             loss.movable_range(i, alpha, m, nullptr, capacity.data(), also_capacity.data());
             for (int32_t l = 0; l < m; ++l) {
                 excess[own] += alpha[l], excess[l] -= alpha[l], flow += alpha[l];
-                C[arc(own, l)] += capacity[l];
+                if (!(capacity[l] > 0)) continue;
+                const size_t pair = arc(own, l);
+                if (pair >= C.size()) C.resize(pair + 1);
+                C[pair] += capacity[l];
             }
         });
-    for (int32_t j = 0; j < k; ++j)
-        for (int32_t l = 0; l <= j; ++l) C[arc(j, l)] = C[arc(l, j)] = j == l ? 0 : C[arc(j, l)] + C[arc(l, j)];
-    const std::vector<double> x = electric_potentials(C, excess, poll);
+    const std::vector<double> x = electric_potentials(arc, C, excess, poll);
     std::fill(excess.begin(), excess.end(), 0.0);
     for (int64_t i = 0; i < n; ++i)
         with(i, [&](int32_t own, const int32_t*, double* alpha, int32_t m) {
@@ -106,6 +115,11 @@ void make_table_circulation(int32_t k, int64_t n, const TableLoss& loss, With&& 
         });
     if (std::any_of(excess.begin(), excess.end(), [&](double e) { return std::abs(e) > 1e-13 * flow; }))
         make_circulation(k, n, loss, with, [](int64_t, int32_t) { return infinity; }, poll);
+}
+
+template <class With>
+void make_table_circulation(int32_t k, int64_t n, const TableLoss& loss, With&& with, InterruptPoll& poll) {
+    with_pairs(k, [&](auto& pairs) { make_table_circulation_on(pairs, k, n, loss, with, poll); });
 }
 
 }  // namespace skm

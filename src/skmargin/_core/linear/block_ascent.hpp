@@ -92,6 +92,41 @@ class BlockAscent {
         return {primal_, gap_, state.passes, state.work, converged_};
     }
 
+    // Passes over given lists without full checks, where something else makes the lists (many_classes): until the sum
+    // of the gaps, and what the circulation of a certificate will have to move at the price of a near margin, are at
+    // most `goal`.  Returns this sum of gaps.
+    struct ListLimits {
+        double goal;
+        int64_t max_passes;
+        double max_work;  // flops, looked at after the first passes
+        double norm_floor;
+    };
+    double run_on_lists(const ListLimits& limits) {
+        constexpr int64_t min_passes = 5;
+        state.norm_floor = limits.norm_floor;
+        bool cold = true;
+        state.active.clear();
+        for (int64_t i = 0; i < state.n; ++i) {
+            const DualLists::Row& r = state.duals[i];
+            if (r.active > 0) state.active.push_back(static_cast<uint32_t>(i));
+            for (int32_t j = 0; j < r.size; ++j) cold = cold && r.alpha[j] == 0;
+        }
+        if (cold) set_first_weights();
+        else state.update_norms();
+        const bool intercept = state.geo.intercept();
+        while (state.passes < limits.max_passes && !state.active.empty()) {
+            pass();
+            double excess = 0;
+            if (intercept)
+                for (const double total : state.model.total()) excess += 0.5 * near_margin * std::abs(total);
+            if (pass_gap_ + excess <= limits.goal && (state.passes > 1 || !intercept)) break;
+            if (state.passes >= min_passes && state.work >= limits.max_work) break;
+            move_multipliers();
+            if (proximal_.lists_are_stale()) break;
+        }
+        return pass_gap_;
+    }
+
     // The primal point is the class vectors times this.
     double stretch() const { return stretch_.best(); }
 

@@ -196,9 +196,10 @@ class HingeLoss {
     // Safety margin of `idle` between visits: with many hinges a sample the scores move more.
     static constexpr double slack = H == Hinge::max ? 0.0 : 1.0;
 
-  private:
+    // Whether every rival that is too close has its part of the value.
     bool all_count() const { return H == Hinge::many && top_k_ == 0; }
 
+  private:
     const double* cap_;
     int32_t top_k_;
 };

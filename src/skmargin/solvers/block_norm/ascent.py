@@ -39,6 +39,7 @@ from ..dual.state import GAP_FLOOR, DualLists, DualState, coefficients, relative
 from ..tuning import DEFAULT, BlockNormTuning, Tuning
 from .interior_point import InteriorPoint, half_square, solve_interior
 
+POLISH_STEPS = 50  # interior-point steps beyond what the user asked for; half of them are usual
 Matrix = np.ndarray | RowCache
 CoreRows = _ext.Rows | _ext.KernelMatrix
 
@@ -293,7 +294,7 @@ class _Solve:
         problem, plan = self.problem, self.plan
         needed, left = plan.needed(problem.tol), problem.max_iter - self.passes
         if self._is_within(problem.tol):  # the rest is beyond what the user asked for
-            left = min(left, plan.tuning.polish_steps)
+            left = min(left, POLISH_STEPS)
         with blas_threads(1), np.errstate(over="ignore", invalid="ignore"):  # its certificate is what counts
             rows = np.asarray(dense_rows(), dtype=np.float64)
             point = solve_interior(

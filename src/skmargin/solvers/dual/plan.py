@@ -18,6 +18,7 @@ from ...rows.arrays import Rows, moments, stored_numbers, sum_of_squares, total_
 from ..tuning import DEFAULT, KernelTuning, LinearTuning
 from .state import GAP_FLOOR, LinearProblem
 
+FACTOR_BYTES = 64  # for each number of a kernel matrix that is factored and solved with
 FLOAT32_MAX_OFFSET = 1e4  # squared mean over the variance of the rows up to which float32 scores keep their digits
 
 
@@ -164,7 +165,7 @@ def face_steps_pay(X: Rows, k: int, tuning: LinearTuning = DEFAULT.linear) -> bo
 
 def can_factor(n: int, cache_size: float, tuning: KernelTuning = DEFAULT.kernel) -> bool:
     """Whether time and ``cache_size`` (megabytes) allow a factor of a kernel matrix of n rows."""
-    return n <= min(tuning.factor_rows, np.sqrt(cache_size * 2**20 / tuning.factor_bytes))
+    return n <= min(tuning.factor_rows, np.sqrt(cache_size * 2**20 / FACTOR_BYTES))
 
 
 def factor_cost(n: int, tuning: KernelTuning = DEFAULT.kernel) -> float:

@@ -31,6 +31,7 @@ from ..tuning import DEFAULT, MultiMarginTuning, Tuning
 from .exact import solve_multi_margin
 
 STAGES = (0.01, 0.1, 1.0)
+SWEEPS = 100  # over the prices of the classes, at most
 UNBALANCED = 0.001  # share of the rows that may be in excess in a class, where prices balance
 
 
@@ -96,7 +97,7 @@ def balanced_labels(
     low, high = mass.sum() * least, mass.sum() * most
     slack = max(UNBALANCED * mass.sum(), mass.max())  # no move of one row can break a bound by more
     price = np.zeros(k)
-    for _ in range(tuning.sweeps):
+    for _ in range(SWEEPS):
         now = np.bincount(labels, mass, k)
         bound = np.where(price > 0, high, low)  # of a class that has a price: it is there, or the price is wrong
         excess = np.where(price == 0, np.maximum(now - high, low - now), np.abs(now - bound))

@@ -190,7 +190,7 @@ def with_rivals(duals: DualLists, rivals: np.ndarray) -> DualLists:
 def newton_price(X: Rows, problem: OdmProblem, tuning: Tuning) -> float:
     """Flops that block ascent may spend before Newton steps take over; infinite with too many parameters."""
     (n, d), k = X.shape, problem.n_classes
-    if d * k > tuning.odm.newton_parameters or (sparse.issparse(X) and n * d > tuning.odm.dense_numbers):
+    if d * k > tuning.odm.newton_parameters or (sparse.issparse(X) and n * d > tuning.storage.dense_numbers):
         return np.inf
     return tuning.linear.newton_steps * newton_step_flops(n, d, k, tuning.linear)
 

@@ -16,6 +16,7 @@ from .line_search import line_search
 from .objective import Point, PrimalObjective
 from .pairs import Pairs
 
+_MAX_CG = 100  # a limit that is rarely met: more pairs in the preconditioner come first
 _DAMPING = 1e-9  # of a whole Hessian, in units of its diagonal
 Map = Callable[[np.ndarray], np.ndarray]
 
@@ -80,12 +81,10 @@ def _pair_step(
     pairs = Pairs(objective, point)
     hessian, precondition = pairs.hessian(), pairs.preconditioner(most)
     del pairs  # as large as the scores
-    return _cg_step(hessian, precondition, gradient, forcing, objective.tuning.max_cg)
+    return _cg_step(hessian, precondition, gradient, forcing)
 
 
-def _cg_step(
-    hessian: Map, precondition: Map, gradient: np.ndarray, forcing: float, max_cg: int
-) -> tuple[np.ndarray, int]:
+def _cg_step(hessian: Map, precondition: Map, gradient: np.ndarray, forcing: float) -> tuple[np.ndarray, int]:
     """The step and the number of products with the Hessian that it took."""
     D = np.zeros_like(gradient)
     r = -gradient
@@ -94,7 +93,7 @@ def _cg_step(
     rho = float(np.vdot(r, z))
     stop = forcing**2 * rho
     n_products = 0
-    while n_products < max_cg:
+    while n_products < _MAX_CG:
         Hd = hessian(d)
         n_products += 1
         curvature = float(np.vdot(d, Hd))

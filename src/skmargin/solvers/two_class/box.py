@@ -21,6 +21,7 @@ from ..._core import _ext
 from ..tuning import DEFAULT, TwoClassTuning
 
 EXACT = 1e-14  # relative gap that rounding allows
+INTERIOR_STEPS, POLISH_STEPS = 100, 20  # limits that are not met: a fifth of them is usual
 Solve = Callable[[np.ndarray], np.ndarray]
 
 
@@ -98,7 +99,7 @@ def _interior(box: Box, g: np.ndarray, tol: float) -> Found | None:
     offset = 0.1 * float(np.abs(slope).mean()) + 1e-3
     z, w = np.maximum(slope, 0) + offset, np.maximum(-slope, 0) + offset
     best: Found | None = None
-    for _ in range(box.tuning.interior_steps):
+    for _ in range(INTERIOR_STEPS):
         left = cap - u
         try:
             solve = box.shifted(z / u + w / left)
@@ -141,7 +142,7 @@ def polish(box: Box, g: np.ndarray, gap: float) -> Found | None:
     y, cap, lin = box.y, box.cap, box.lin
     A = np.maximum(box.curvature, 1e-300)
     u, d = g - lin, box.margins(g)
-    for _ in range(box.tuning.polish_steps):
+    for _ in range(POLISH_STEPS):
         wish = u + (1 - d) / A
         free = np.flatnonzero((wish > 0) & (wish < cap))
         if len(free) > box.tuning.polish_rows:

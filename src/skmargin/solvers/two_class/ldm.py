@@ -50,6 +50,8 @@ from .ridge_spectrum import Solution, dense
 from .row_sources import products
 from .weighted_rows import WeightedRows
 
+REFINEMENTS = 5  # a limit that is not met: one is usual
+
 
 class LdmPoint(NamedTuple):
     """Coefficients, their scores, ``||w||^2``, and the last two parts of the gap (head of the file)."""
@@ -223,7 +225,7 @@ def _solve_gram(
             missing = problem.spread(f) - z
             return LdmPoint(coef, f, norm, 0.5 * float(missing @ missing)), missing
 
-        return _refined(at, solver, problem.spread(Kt @ c), enough, tuning.two_class.refinements)
+        return _refined(at, solver, problem.spread(Kt @ c), enough)
 
     return _solved(box, machine, problem, tol, max_iter, seed, state)
 
@@ -247,14 +249,13 @@ def _refined(
     solver: Callable[[], Solve],
     x: np.ndarray,
     enough: float,
-    refinements: int,
 ) -> LdmPoint:
     """Refine until ``rest`` is ``enough``, relative to the norm; ``at(x)`` gives a machine, and what x misses."""
     best, missing = at(x)
     if not best.rest > enough * best.norm:
         return best
     solve = solver()
-    for _ in range(refinements):
+    for _ in range(REFINEMENTS):
         x = x + solve(missing)
         before, (other, missing) = best.rest, at(x)
         if not other.rest < before:
@@ -303,7 +304,7 @@ def solve_features_ldm(
     """Hinge LDM on features, dense or sparse; ``f = X coef``."""
     n, d = X.shape
     many = d > tuning.two_class.few_features
-    if many or (sparse.issparse(X) and n * d > tuning.two_class.dense_numbers):
+    if many or (sparse.issparse(X) and n * d > tuning.storage.dense_numbers):
         return _solve_many(X, problem, tol, max_iter, seed, state, tuning)
     p, y = problem.p, problem.y
     L = _spread_triangle(X, problem)
@@ -341,7 +342,6 @@ def solve_features_ldm(
             lambda: solve,
             linalg.solve_triangular(L.T, c @ rows, check_finite=False),
             enough,
-            tuning.two_class.refinements,
         )
 
     return _solved(box, machine, problem, tol, max_iter, seed, state)

@@ -23,7 +23,6 @@ class KernelBlocks:
     """``block(rows, columns)`` gives a fresh kernel matrix; the two are the same array where it is square."""
 
     block: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    tuning: TwoClassTuning = DEFAULT.two_class
 
     def square(self, rows: np.ndarray) -> np.ndarray:
         """Kernel matrix of some rows, which the caller may overwrite."""
@@ -31,7 +30,7 @@ class KernelBlocks:
 
     def scores(self, rows: np.ndarray, fitted: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Products of ``coef`` (one row for each of the fitted rows) at other rows, in blocks."""
-        step = max(1, self.tuning.score_numbers // max(1, len(fitted)))
+        step = max(1, DEFAULT.kernel_rows.block_numbers // max(1, len(fitted)))
         parts = [self.block(rows[i : i + step], fitted) @ coef for i in range(0, len(rows), step)]
         return np.concatenate(parts) if parts else np.empty((0, coef.shape[1]), dtype=coef.dtype)
 
