@@ -53,6 +53,7 @@ EARLY_LOSS = 6.0  # times as much after the first step, and where steps fail
 ZERO_WIDTH, FIRST_WIDTH = 2.0, 0.05  # first and last width of the steps on S from zero, where all classes tie
 FIRST_PASSES, FIRST_STEPS = 24, 8
 MOST_PASSES, MOST_TRIALS = 40, 12
+CHUNK = 4096  # rows of the sample that are looked at together
 
 
 @dataclass(frozen=True)
@@ -178,8 +179,9 @@ class SmoothedNewton:
         self.second = seen.variance + (seen.mean - centre) ** 2  # mean square
         spread = np.sqrt(self.second)
         inverse = np.divide(1.0, spread, out=np.zeros(self.d), where=spread > 0)
-        reach = np.sqrt(np.square((_dense(self.S.X) - centre) * inverse).sum(axis=1))
-        middle = float(np.median(reach))
+        starts = range(0, len(self.S.y), CHUNK)
+        parts = (_dense(self.S.X[at : at + CHUNK]) for at in starts)
+        middle = float(np.median(np.concatenate([row_sizes((part - centre) * inverse) for part in parts])))
         self.frame = Frame(centre, inverse / middle if middle > 0 else inverse)
 
     def _point(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -435,6 +437,11 @@ class Place:
     smooth: float
     gradient: np.ndarray
     sums: PassSums
+
+
+def row_sizes(X: np.ndarray) -> np.ndarray:
+    """The length of each row."""
+    return np.sqrt(np.square(X).sum(axis=1))
 
 
 def _dense(X: Any) -> np.ndarray:
