@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,14 @@ nb::object to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape
     auto* owned = new std::vector<T>(std::move(values));
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape, owner));
+}
+
+// The same over plain memory, which may be longer than the array and need not have been cleared.
+template <class T>
+nb::object to_numpy(std::unique_ptr<T[]> values, std::initializer_list<size_t> shape) {
+    T* data = values.get();
+    nb::capsule owner(values.release(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T>(data, shape, owner));
 }
 
 // The address of a routine that SciPy publishes (base/blas.hpp).
