@@ -155,8 +155,8 @@ def limited(gigabytes: float, n: int) -> int:
             rows._batches = counted
             clf, seconds = timed(lambda: CrammerSingerSVC(random_state=0).fit(rows), 1)
             print(
-                f"{n:.0e} rows, {size:.1f} GB on disk, limit {gigabytes} GB: {seconds:.1f} CPU s, {reads[0]} reads, gap "
-                f"{clf.dual_gap_:.1e}, peak {memory('VmHWM'):.0f} MB",
+                f"{n:.0e} rows, {size:.1f} GB on disk, limit {gigabytes} GB: {seconds:.1f} CPU s, {reads[0]} reads, "
+                f"gap {clf.dual_gap_:.1e}, peak {memory('VmHWM'):.0f} MB",
                 flush=True,
             )
             os._exit(int(clf.dual_gap_ > 1e-3))

@@ -51,8 +51,10 @@ WILD_WIDTH = 0.4  # first width where the sample tells little
 SEPARABLE_LOSS = 5e-3  # sum of the losses of S beside that at zero, below which the band is all but empty
 EARLY_LOSS = 6.0  # times as much after the first step, and where steps fail
 ZERO_WIDTH, FIRST_WIDTH = 2.0, 0.05  # first and last width of the steps on S from zero, where all classes tie
-FIRST_PASSES, FIRST_STEPS = 24, 8
+COARSE_WIDTH, COARSE_SHARE, COARSE_ROWS, COARSE_STEPS = 0.5, 0.25, 10_000, 3
+FIRST_PASSES, FIRST_STEPS = 16, 5
 MOST_PASSES, MOST_TRIALS = 40, 12
+CHUNK = 4096  # rows of the sample that are looked at together
 
 
 @dataclass(frozen=True)
@@ -164,8 +166,15 @@ class SmoothedNewton:
         self.W, self.calm = np.zeros((self.k, self.D)), False
         zero = self._sum(self.sample_block, 1.0).loss
         enough = SEPARABLE_LOSS * zero
-        stage = Stage(sample, 1.0, FIRST_WIDTH, 2 * ZERO_WIDTH, FIRST_PASSES, FIRST_STEPS, False, ZERO_WIDTH, enough)
-        end = self._descend(stage)
+        # At large widths every row couples most classes: fewer rows tell as much.
+        few, first = COARSE_SHARE if len(self.S.y) >= COARSE_ROWS else 1.0, COARSE_WIDTH / 2
+        end = self._descend(
+            Stage(sample, few, COARSE_WIDTH, 2 * ZERO_WIDTH, FIRST_PASSES, COARSE_STEPS, False, ZERO_WIDTH, enough)
+        )
+        if end.width <= COARSE_WIDTH:
+            end = self._descend(
+                Stage(sample, 1.0, FIRST_WIDTH, 2 * first, FIRST_PASSES, FIRST_STEPS, False, first, enough)
+            )
         self.lam = 0.0
         loss = self._sum(self.sample_block, 1.0).loss
         self.separable = loss <= enough or (loss <= EARLY_LOSS * enough and end.width > 2 * FIRST_WIDTH)
@@ -183,8 +192,9 @@ class SmoothedNewton:
         self.second = seen.variance + (seen.mean - centre) ** 2  # mean square
         spread = np.sqrt(self.second)
         inverse = np.divide(1.0, spread, out=np.zeros(self.d), where=spread > 0)
-        reach = np.sqrt(np.square((_dense(self.S.X) - centre) * inverse).sum(axis=1))
-        middle = float(np.median(reach))
+        starts = range(0, len(self.S.y), CHUNK)
+        parts = (_dense(self.S.X[at : at + CHUNK]) for at in starts)
+        middle = float(np.median(np.concatenate([row_sizes((part - centre) * inverse) for part in parts])))
         self.frame = Frame(centre, inverse / middle if middle > 0 else inverse)
 
     def _point(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -442,6 +452,11 @@ class Place:
     smooth: float
     gradient: np.ndarray
     sums: PassSums
+
+
+def row_sizes(X: np.ndarray) -> np.ndarray:
+    """The length of each row."""
+    return np.sqrt(np.square(X).sum(axis=1))
 
 
 def _dense(X: Any) -> np.ndarray:

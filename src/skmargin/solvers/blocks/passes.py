@@ -11,7 +11,7 @@ from scipy import sparse
 from skmargin._core import _ext
 from skmargin.rows.blocks import LANES, Block
 
-LANE_BYTES = 1 << 27  # most that the sums of all lanes take together
+LANE_BYTES = 1 << 26  # most that the sums of all lanes take together
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from skmargin.rows.moments import Sample
 from .passes import BlockProblem, Frame, PassSums, SmoothPass
 
 NEWTON_STEPS = 60  # far more than it takes: k unknowns, a piecewise quadratic function
+CHUNK = 4096  # rows that are scored together
 ROUNDING = 1e-13  # of the sum of all caps, that may be left in the constraint
 
 
@@ -122,10 +123,14 @@ def _shifted(
 def _scores(task: SmoothPass, block: Block) -> tuple[np.ndarray, np.ndarray]:
     """Scores (rows, k) of dense or sparse rows at the point, and the reach of each row."""
     frame, d = task.frame, len(task.frame.mean)
-    X = block.X.toarray() if hasattr(block.X, "toarray") else np.asarray(block.X)
-    X = X.astype(np.float64) - frame.mean
-    scores = X @ task.W[:, :d].T
+    scores, reach = np.empty((len(block.y), len(task.W))), np.ones(len(block.y))
+    for at in range(0, len(block.y), CHUNK):
+        rows = slice(at, at + CHUNK)
+        X = block.X[rows]
+        X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64) - frame.mean
+        scores[rows] = X @ task.W[:, :d].T
+        if frame.reaches:
+            reach[rows] = np.maximum(1.0, np.sqrt(np.square(X * frame.scale).sum(axis=1)))
     if task.problem.feature:
         scores += task.problem.feature * task.W[:, d]
-    reach = np.maximum(1.0, np.sqrt(np.square(X * frame.scale).sum(axis=1))) if frame.reaches else np.ones(len(X))
     return scores, reach

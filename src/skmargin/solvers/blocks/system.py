@@ -37,22 +37,16 @@ class NewtonSystem:
     """Solves for steps at one point, with more damping if need be."""
 
     def __init__(self, laplacian: np.ndarray, penalty: np.ndarray, prior: np.ndarray, k: int) -> None:
-        self.k, self.D = k, len(penalty)
+        self.k, self.D, self.penalty = k, len(penalty), penalty
         self.L, self.prior = assemble(laplacian, k), prior
         self.ratio = float(np.trace(self.L)) / max(float(np.trace(prior)), np.finfo(float).tiny)
-        self.R = np.kron(np.eye(k - 1) - 1 / k, np.diag(penalty))
 
     def step(self, gradient: np.ndarray, damping: float) -> np.ndarray:
         """The step from a point with this gradient (k, D)."""
         k, D = self.k, self.D
-        H = self.R + self.L
-        if damping > 0:
-            H += (damping * self.ratio) * self.prior
         lift = 0.0
         while True:
-            A = H.copy()
-            A.flat[:: len(A) + 1] *= 1 + lift
-            factor, info = lapack.dpotrf(A.T, lower=1, overwrite_a=1)
+            factor, info = lapack.dpotrf(self._matrix(damping, lift).T, lower=1, overwrite_a=1)
             if info == 0:
                 break
             lift = max(100 * lift, 1e-14)  # weights or features that differ by 1e8 can spoil definiteness
@@ -61,3 +55,15 @@ class NewtonSystem:
         s, _ = lapack.dpotrs(factor, -gradient[: k - 1].ravel(), lower=1)
         step = np.vstack([s.reshape(k - 1, D), np.zeros((1, D))])
         return step - step.mean(axis=0)
+
+    def _matrix(self, damping: float, lift: float) -> np.ndarray:
+        H = self.L.copy()
+        if damping > 0:
+            H += (damping * self.ratio) * self.prior
+        places = np.arange(self.D)  # the penalty, without what all classes share
+        centring = np.eye(self.k - 1) - 1 / self.k
+        H.reshape(self.k - 1, self.D, self.k - 1, self.D)[:, places, :, places] += (
+            centring * self.penalty[:, None, None]
+        )
+        H.flat[:: len(H) + 1] *= 1 + lift
+        return H
