@@ -89,7 +89,8 @@ class LinearScores(MarginClassifier):
         else:
             rows = (np.ascontiguousarray(X),)
         threads = thread_count(getattr(self, "n_jobs", None))
-        return _ext.tiled_scores(*rows, vectors, self.intercept_.astype(dtype, copy=False), top, threads)
+        tiled: Any = _ext.tiled_scores  # the overload is that of the rows
+        return tiled(*rows, vectors, self.intercept_.astype(dtype, copy=False), top, threads)
 
     def _class_vectors(self) -> tuple[np.ndarray, np.ndarray] | None:
         """One vector and intercept a class of the last fit, if it was one of such rows and classes."""

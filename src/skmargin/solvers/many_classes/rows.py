@@ -34,9 +34,9 @@ class ManyRows:
     """CSR rows with features numbered by frequency (``_core/many_classes/sparse_rows.hpp``)."""
 
     X: Any
-    _held: dict[str, tuple[np.ndarray, ...]] = field(default_factory=dict)
+    _held: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
-    def arrays(self, dtype: Any) -> tuple[np.ndarray, ...]:
+    def arrays(self, dtype: Any) -> Any:
         """Row starts, features, values of this type, feature starts, rows of the features, their own numbers."""
         char = np.dtype(dtype).char
         if char in self._held:
@@ -97,11 +97,13 @@ class ManyProblem:
 
     def norms(self, lists: Lists) -> np.ndarray:
         """Squared norms of ``v_l = sum_i c_il x_i``."""
-        return _ext.class_norms(self.rows.arrays(np.float64), self.core, lists, threads=self.threads)
+        squares: Any = _ext.class_norms(self.rows.arrays(np.float64), self.core, lists, threads=self.threads)
+        return squares
 
     def circulation(self, lists: Lists, slope: np.ndarray) -> Lists:
         """Duals nearby with ``sum_i c_il = 0`` for every class; they satisfy every other bound as well."""
-        return lists._replace(alpha=_ext.list_circulation(self.core, lists, slope))
+        alpha: Any = _ext.list_circulation(self.core, lists, slope)
+        return lists._replace(alpha=alpha)
 
     def vectors(self, lists: Lists, weight: np.ndarray, *, single: bool) -> tuple[np.ndarray, ...]:
         """Class vectors ``weight_l v_l`` as CSR arrays (values, features, starts)."""
