@@ -85,7 +85,7 @@ class LinearScores(MarginClassifier):
         else:
             vectors = (np.asfortranarray(W),)
         if sparse.issparse(X):
-            rows: tuple[Any, ...] = (*_arrays(X), X.shape[1])
+            rows: tuple[Any, ...] = X.indptr, X.indices, np.ascontiguousarray(X.data), X.shape[1]
         else:
             rows = (np.ascontiguousarray(X),)
         threads = thread_count(getattr(self, "n_jobs", None))
