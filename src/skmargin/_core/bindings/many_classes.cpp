@@ -1,5 +1,6 @@
 // Python face of the solver for very many classes (solvers/many_classes/rows.py).
 #include "bindings/contract.hpp"
+#include "bindings/owned_array.hpp"
 #include "block_norm/class_vectors.hpp"
 #include "intercept/circulation.hpp"
 #include "linear/block_ascent.hpp"
@@ -210,7 +211,7 @@ nb::tuple vectors_of(const FrequencyRows<T>& arrays, const Problem& problem, con
         out = sparse_vectors<Number>(rows, coefficients, weight.data(), std::get<5>(arrays).data(), team);
     }
     const size_t k = weight.size(), stored = static_cast<size_t>(out.start[k]);
-    return nb::make_tuple(to_numpy(std::move(out.values), {stored}), to_numpy(std::move(out.features), {stored}),
+    return nb::make_tuple(owned_array(std::move(out.values), {stored}), owned_array(std::move(out.features), {stored}),
                           to_numpy(std::move(out.start), {k + 1}));
 }
 

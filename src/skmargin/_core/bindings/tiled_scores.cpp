@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/arrays.hpp"
+#include "bindings/owned_array.hpp"
 #include "many_classes/tiled_scores.hpp"
 
 namespace nb = nanobind;
@@ -75,9 +75,9 @@ nb::object scores(const Rows& rows, const nb::tuple& W, const Vector<T>& b, int3
                               std::copy(f, f + size, out.get() + i * k + from);
                           });
     }
-    nb::object found = to_numpy(std::move(out), {n, width});
+    nb::object found = owned_array(std::move(out), {n, width});
     if (top == 0) return found;
-    return nb::make_tuple(to_numpy(std::move(classes), {n, width}), found);
+    return nb::make_tuple(owned_array(std::move(classes), {n, width}), found);
 }
 
 template <class T>

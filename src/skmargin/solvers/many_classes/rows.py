@@ -34,7 +34,7 @@ class ManyRows:
     """CSR rows with features numbered by frequency (``_core/many_classes/sparse_rows.hpp``)."""
 
     X: Any
-    _held: dict[str, tuple[np.ndarray, ...]] = field(default_factory=dict)
+    _held: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def arrays(self, dtype: Any) -> Any:
         """Row starts, features, values of this type, feature starts, rows of the features, their own numbers."""
