@@ -15,7 +15,7 @@ from ..solvers.block_norm.ascent import LpKernelState, solve_lp, solve_lp_kernel
 from ..solvers.dual.kernel_factor import factor
 from ..solvers.dual.plan import can_factor
 from ..solvers.dual.state import DualState
-from ._base import Problem
+from ._base import GOAL, Problem
 from ._dual import DualMachine
 from ._solution import Solution, WarmStart
 
@@ -146,10 +146,17 @@ class LpNormSVC(DualMachine):
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "max", 1
 
+    def _penalty(self, W: np.ndarray, b: np.ndarray) -> float:
+        if self.p == 2:
+            return super()._penalty(W, b)
+        norms = np.sqrt(np.einsum("ij,ij->i", W, W))
+        largest = float(norms.max())
+        return 0.5 * largest**2 * float(((norms / largest) ** self.p).sum()) ** (2 / self.p) if largest > 0 else 0.0
+
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         state = solve_lp(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, float(self.p),
-            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
+            fit_intercept=bool(self.fit_intercept), tol=GOAL * self.tol, max_iter=self.max_iter, seed=seed,
             n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
             state=None if warm is None else warm.start(DualState, problem.y),
         )  # fmt: skip
