@@ -513,6 +513,7 @@ def test_published_outer_loop_with_a_kernel(fit_intercept, cache_size):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "laplacian", "precomputed"])
+@pytest.mark.filterwarnings("ignore:kernel=.sigmoid. is not positive semi-definite")
 def test_published_outer_loop_with_every_kernel(kernel):
     """Where no margin leaves the band it is the same machine; the objective is that of the published coefficients."""
     X, y = toy(50, 3, 4)

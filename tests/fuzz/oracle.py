@@ -178,7 +178,8 @@ def pairwise_objective(model, X, y, weight):
             K = X[:, model.support_] if points is None else kernel_values(model, X, points)
             inner = K[model.support_] if points is None else kernel_values(model, points, points)
             # a row of weight two is two basis points, which share its coefficient
-            f, square, ridge = to_long(K @ a) + b, to_long(a @ inner @ a), to_long(a * a) @ (1 / weight[model.support_])
+            f, square = (to_long(K @ a) + b)[rows], to_long(a @ inner @ a)
+            ridge = to_long(a * a) @ (1 / weight[model.support_])
         total += _PAIR[type(model).__name__](model, sign * f, s, b, square, ridge)
     return float(total)
 

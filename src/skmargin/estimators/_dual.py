@@ -230,7 +230,7 @@ class DualMachine(KernelScores):
         """Solve for class vectors, and publish them."""
         state = solve_linear(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
-            fit_intercept=bool(self.fit_intercept), tol=GOAL * self.tol, max_iter=self.max_iter, seed=seed,
+            fit_intercept=bool(self.fit_intercept), tol=GOAL * float(self.tol), max_iter=self.max_iter, seed=seed,
             state=None if warm is None else warm.start(DualState, problem.y), n_jobs=self.n_jobs,
             verbose=self.verbose, tuning=self._tuning,
         )  # fmt: skip

@@ -316,7 +316,12 @@ class M3SVC(KernelScores):
             state = self._fit_adam(objective, theta)
         else:
             state = minimise(
-                objective, theta, solver=self.solver, tol=GOAL * self.tol, max_iter=self.max_iter, verbose=self.verbose
+                objective,
+                theta,
+                solver=self.solver,
+                tol=GOAL * float(self.tol),
+                max_iter=self.max_iter,
+                verbose=self.verbose,
             )
         self._publish(state, objective, problem, factor)
         if origin is not None:
@@ -438,7 +443,7 @@ class M3SVC(KernelScores):
                     print_line(
                         f"Adam: {epoch} epochs, objective {state.certificate.primal:.6g}, relative gap {state.gap:.1e}"
                     )
-                if state.gap <= GOAL * self.tol:
+                if state.gap <= GOAL * float(self.tol):
                     break
         return state
 

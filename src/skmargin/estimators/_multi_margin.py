@@ -159,7 +159,7 @@ class MultiMarginSVC(DualMachine):
 
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         task = problem.X, problem.y, self.C * problem.weight, problem.n_classes
-        limits = {"tol": GOAL * self.tol, "max_iter": self.max_iter, "seed": seed, "verbose": self.verbose}
+        limits = {"tol": GOAL * float(self.tol), "max_iter": self.max_iter, "seed": seed, "verbose": self.verbose}
         options: dict[str, Any] = {**limits, "fit_intercept": bool(self.fit_intercept), "tuning": self._tuning}
         if self.solver == "svrg":
             epochs = solve_svrg(*task, state=None if warm is None else warm.start(SVRGState, problem.y), **options)

@@ -206,7 +206,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         shares = self._shares(np.bincount(codes, weight[given[kept]], k), weight[free].sum())
         state = solve_semi_supervised(
             X if len(rows) == len(y) else X[rows], all_codes[rows], cap[rows], k, shares,
-            fit_intercept=bool(self.fit_intercept), tol=GOAL * self.tol, max_iter=self.max_iter,
+            fit_intercept=bool(self.fit_intercept), tol=GOAL * float(self.tol), max_iter=self.max_iter,
             seed=seed_of(self.random_state), n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
         )  # fmt: skip
         machine = state.machine
