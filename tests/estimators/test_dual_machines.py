@@ -473,7 +473,7 @@ def test_numbers_beyond_what_a_fit_can_hold_are_refused():
     X, y = toy()
     with pytest.raises(ValueError, match=r"C=1e\+20 times the weights"):
         CrammerSingerSVC(C=1e20, kernel="rbf").fit(X, y)
-    with pytest.raises(ValueError, match=r"C times the largest weight is 1.0e\+16"):
+    with pytest.raises(ValueError, match=r"C=1 times the weights, which lie between 1.0e\+00 and 1.0e\+16"):
         CrammerSingerSVC(kernel="rbf").fit(X, y, sample_weight=np.where(np.arange(len(y)) == 3, 1e16, 1.0))
     with pytest.raises(ValueError, match=r"sample_weight contains a number of size 1.0e-320; at least 1e-120, or 0"):
         CrammerSingerSVC().fit(X, y, sample_weight=np.full(len(y), 1e-320))

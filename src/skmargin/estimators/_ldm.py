@@ -216,7 +216,8 @@ class LDMClassifier(PairwiseMachines):
             return self._least_squares(prepared, task[0])
 
         items = list(zip(prepared.subproblems, starts, strict=True))
-        fitted = self._of_all_subproblems(work, items, most_rows(prepared.subproblems))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
+            fitted = self._of_all_subproblems(work, items, most_rows(prepared.subproblems))
         if self.warm_start and self.loss == "hinge":
             problem, states = prepared.problem, tuple(one.states for one in fitted)
             self._warm_state = WarmStart(states, problem.y, problem.weight, shapes)

@@ -270,7 +270,8 @@ class ODMClassifier(DualMachine):
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         assert isinstance(solution, OdmSolution)
-        if solution.converged:
+        published = 0.0 if self.dual_gap_ is None else self.dual_gap_
+        if solution.converged and published <= max(self.tol, solution.gap or 0.0):
             return
         within = f"within max_iter={self.max_iter} passes and max_outer={self.max_outer} majorisers"
         if solution.stuck:
