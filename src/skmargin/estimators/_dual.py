@@ -184,6 +184,8 @@ class DualMachine(KernelScores):
             )
             if known is not None:
                 return solution.objective, min(1.0, solution.gap + known / solution.objective), 0.0
+        if isinstance(solution, ManyState):  # its last scan was of the published class vectors, in double precision
+            return solution.objective, solution.gap, 0.0
         found = self._evaluated(problem)
         if solution.gap is None:
             return found.objective, None, 0.0
