@@ -49,8 +49,11 @@ def test_predict_top_is_the_best_of_all_scores(model):
             expected, values = best(model, rows, k)
             assert classes.shape == scores.shape == (200, k)
             assert_allclose(scores, values, rtol=1e-4, atol=1e-5)
-            if rows.dtype == np.float64:
-                assert_array_equal(classes, expected)
+            if rows.dtype == np.float64:  # scores that are equal but for rounding may stand in another order
+                apart = np.abs(np.diff(values, axis=1, prepend=np.inf, append=-np.inf)) > 1e-9
+                clear = apart[:, :-1] & apart[:, 1:]
+                assert clear.mean() > 0.9
+                assert_array_equal(classes[clear], expected[clear])
         assert_array_equal(model.predict_top(rows, 1)[0][:, 0], model.predict(rows))
 
 
