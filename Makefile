@@ -14,7 +14,7 @@ PY_SOURCES := src tests benchmarks examples docs/conf.py docs/_ext conftest.py
 # One BLAS thread in every process: the test workers already share the cores, and times stay comparable.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
 # The tests that enter the compiled core (make sanitize); make them all with SANITIZE_TESTS=tests.
-SANITIZE_TESTS ?= $(wildcard tests/core tests/solvers)
+SANITIZE_TESTS ?= $(wildcard tests/core tests/solvers tests/fuzz)
 ARGS ?=
 
 # The newest Python that can make a virtual environment and compile an extension; empty where there is none.
@@ -34,10 +34,10 @@ EXTRAS_bench := bench,test
 EXTRAS_lint := dev
 EXTRAS_docs := docs
 
-.PHONY: help test perf coverage demo bench docs lint format stub sanitize clean
+.PHONY: help test perf coverage demo bench docs lint format stub fuzz fuzz-files sanitize sanitize-threads clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
 test: $(STAMPS)/test ## run all tests
 	$(ONE_THREAD) $(PY) -m pytest -n auto $(ARGS)
@@ -70,6 +70,14 @@ format: $(STAMPS)/lint ## put the sources into the house style
 stub: $(STAMPS)/lint ## write the stub of the compiled core, which mypy reads
 	$(PY) -m nanobind.stubgen -q -m skmargin._core._ext -o src/skmargin/_core/_ext.pyi
 
+# Random fits judged by an oracle of their own; a short run of the same is part of the tests.
+fuzz: $(STAMPS)/test ## fit random machines to random rows and check every certificate (ARGS="--fits 100000 --seed 1")
+	$(ONE_THREAD) $(PY) -m tests.fuzz $(ARGS)
+
+fuzz-files: $(STAMPS)/test ## mutate data and model files, guided by coverage (ARGS="csv -runs=100000"); installs atheris
+	$(PIP) install atheris
+	$(ONE_THREAD) $(PY) -m tests.fuzz.files $(ARGS)
+
 # An instrumented core goes to an environment of its own, which borrows the packages of .venv (a .pth file, so that the
 # import hook of the editable install there, which would find the plain core, is not run).  CMakeLists.txt knows what
 # SKMARGIN_INSTRUMENT stands for.
@@ -78,6 +86,11 @@ sanitize: build/sanitize/stamp ## run the tests of the core under the address an
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
 	$(call INSTRUMENTED,sanitize) --capture=no $(SANITIZE_TESTS)
+
+# Threads of the core itself; Python's own locks are not seen, so that only races between frames of the core count.
+sanitize-threads: build/threads/stamp ## run parallel fits under the thread sanitizer
+	TSAN_OPTIONS="suppressions=tests/fuzz/threads.supp ignore_noninstrumented_modules=1 exitcode=66" \
+	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" $(ONE_THREAD) build/threads/venv/bin/python -m tests.fuzz.threads
 
 # Lines of Python by pytest-cov, lines of the core by gcov.
 coverage: build/coverage/stamp ## measure which lines the tests reach, in Python and in the core

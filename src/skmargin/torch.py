@@ -6,8 +6,11 @@ the loss that goes with it (Nie, Hao and Wang, AAAI 2024).
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
+try:
+    import torch
+    from torch import Tensor, nn
+except ImportError as error:
+    raise ImportError("skmargin.torch needs PyTorch: python -m pip install 'skmargin[torch]'.") from error
 
 __all__ = ["M3Loss", "PairwiseMarginPenalty"]
 

@@ -31,6 +31,8 @@ from skmargin import (
 from skmargin.estimators._base import MarginClassifier, canonical_csr, number, seed_of
 from skmargin.solvers.tuning import DEFAULT
 
+pytestmark = pytest.mark.filterwarnings("ignore:TopKSVC with k=")  # more than there are rivals
+
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64, "U3", float, object])
 def test_labels_are_numbered_as_by_unique(dtype):

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import sklearn
@@ -6,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsOneClassifier
@@ -110,3 +113,26 @@ def test_errors():
         FuzzyPairwiseClassifier(SVC()).fit(IRIS, np.zeros(150))
     with pytest.raises(ValueError, match="estimator"):
         FuzzyPairwiseClassifier(GaussianNB()).fit(IRIS, SPECIES)  # no decision_function
+
+
+def test_a_refit_that_fails_leaves_it_unfitted():
+    X, y = load_iris(return_X_y=True)
+    model = FuzzyPairwiseClassifier(LinearSVC(random_state=0)).fit(X, y)
+    model.estimator = LinearSVC(C=-1.0)
+    with pytest.raises(ValueError, match="'C' parameter"):
+        model.fit(X, y + 10)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert not hasattr(model, "classes_")
+
+
+def test_threads_that_fit_with_different_numbers_of_jobs():
+    X, y = load_iris(return_X_y=True)
+
+    def fit(n_jobs):
+        return FuzzyPairwiseClassifier(LinearSVC(random_state=0), n_jobs=n_jobs).fit(X, y).memberships(X)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(fit, [1, 2, 3, 4, None, 2], timeout=120))
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)

@@ -151,7 +151,8 @@ def test_svrg_comes_near_the_optimum_and_never_rises(container):
     assert svrg.dual_gap_ <= 1e-3
     assert exact.objective_ * (1 - 1e-6) <= svrg.objective_ <= 1.001 * exact.objective_
     assert len(svrg.trajectory_) == svrg.n_iter_ + 1
-    assert (np.diff(svrg.trajectory_) <= 0).all() and svrg.trajectory_[-1] == svrg.objective_
+    assert (np.diff(svrg.trajectory_) <= 0).all()
+    assert svrg.trajectory_[-1] == pytest.approx(svrg.objective_, rel=1e-12)
     W, b = svrg.coef_, svrg.intercept_
     F = X @ W.T + b
     hinge = np.maximum(0, 1 - F[np.arange(len(y)), y][:, None] + F).sum() - len(y)
@@ -213,7 +214,7 @@ def hide(y, share, seed):
 def test_without_unlabelled_rows_it_is_the_supervised_machine():
     X, y = load_iris(return_X_y=True)
     ours, theirs = SemiSupervisedMarginSVC(C=3, random_state=0).fit(X, y), MultiMarginSVC(C=3, random_state=0).fit(X, y)
-    assert np.array_equal(ours.coef_, theirs.coef_) and ours.objective_ == theirs.objective_
+    assert np.array_equal(ours.coef_, theirs.coef_) and ours.objective_ == pytest.approx(theirs.objective_, rel=1e-12)
     assert np.array_equal(ours.transduction_, y) and not ours.labeled_iter_.any()
 
 
@@ -354,7 +355,7 @@ def test_semi_supervised_labels():
     for text in (names.tolist(), pd.Series(names).astype("string")):  # of which NumPy and pandas make strings
         with pytest.raises(ValueError, match="y holds the text '-1'"):
             SemiSupervisedMarginSVC().fit(X, text)
-    with pytest.raises(ValueError, match="beyond double precision"):
+    with pytest.raises(ValueError, match=r"C=1e\+200 times the weights"):
         SemiSupervisedMarginSVC(C=1e200).fit(X, partly)
 
 

@@ -18,6 +18,8 @@ from skmargin import (
     WestonWatkinsSVC,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:TopKSVC with k=")  # more than there are rivals
+
 MACHINES = [
     CrammerSingerSVC(C=0.1, tol=1e-8),
     WestonWatkinsSVC(C=0.1, tol=1e-8),

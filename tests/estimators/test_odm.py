@@ -55,7 +55,7 @@ def test_objective_belongs_to_the_published_coefficients(solver):
     clf = ODMClassifier(C=300, mu=0.7, theta=0.3, solver=solver).fit(X, y, weight)
     expected = objective(X @ clf.coef_.T + clf.intercept_, 0.5 * (clf.coef_**2).sum(), y, 300, 0.7, 0.3, weight)
     assert clf.objective_ == pytest.approx(expected, rel=1e-9)
-    assert clf.objective_ == clf.outer_objectives_[-1]
+    assert clf.objective_ == pytest.approx(clf.outer_objectives_[-1], rel=1e-12)
     assert len(clf.outer_objectives_) == clf.n_outer_iter_ + 1
 
 
@@ -275,7 +275,9 @@ def test_the_best_of_several_smooth_descents_is_kept(mu, n_runs, monkeypatch):
 
     monkeypatch.setattr(odm_smooth, "_descend", worse_and_better)
     clf = ODMClassifier(C=100.0, mu=mu, solver="lbfgs", n_init=4, random_state=0).fit(X, y)
-    assert len(runs) == n_runs and clf.objective_ == min(run.objective for run in runs)
+    best = min(runs, key=lambda run: run.objective)
+    assert len(runs) == n_runs
+    np.testing.assert_array_equal(clf.coef_, best.point.W)
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -511,6 +513,7 @@ def test_published_outer_loop_with_a_kernel(fit_intercept, cache_size):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "laplacian", "precomputed"])
+@pytest.mark.filterwarnings("ignore:kernel=.sigmoid. is not positive semi-definite")
 def test_published_outer_loop_with_every_kernel(kernel):
     """Where no margin leaves the band it is the same machine; the objective is that of the published coefficients."""
     X, y = toy(50, 3, 4)

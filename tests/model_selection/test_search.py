@@ -43,6 +43,8 @@ from skmargin.model_selection._racing import hopeless
 from skmargin.solvers.primal.rows import Rows
 from skmargin.solvers.tuning import DEFAULT
 
+pytestmark = pytest.mark.filterwarnings("ignore:TopKSVC with k=")  # more than there are rivals
+
 X, Y = load_iris(return_X_y=True)
 X = MinMaxScaler().fit_transform(X)
 Y = np.array(["setosa", "versicolor", "virginica"])[Y]

@@ -99,6 +99,12 @@ class Result:
     @converged.setter
     def converged(self, arg: bool, /) -> None: ...
 
+    @property
+    def score_size(self) -> float: ...
+
+    @score_size.setter
+    def score_size(self, arg: float, /) -> None: ...
+
 class FaceTuning:
     """When steps on the face of the dual are tried, and how far they go."""
 
@@ -772,6 +778,11 @@ def box_ascent(rows: Rows, y: Annotated[NDArray[numpy.float64], dict(shape=(None
 
 @overload
 def box_ascent(K: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], kappa: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: Options, *, tuning: BoxTuning = ...) -> BoxResult: ...
+
+def published_losses(F: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], error: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], loss: str, K: int = 1, mu: float = 0.0, theta: float = 0.0) -> tuple:
+    """
+    The sum of the losses of these scores, and the largest that it can be where each score is wrong by `error`.
+    """
 
 def table_circulation(alpha: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu')], y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shared_cap: bool) -> None: ...
 

@@ -43,6 +43,8 @@ REALS = np.dtype(np.float64), np.dtype(np.float32)
 LARGEST = {"d": WITH_SQUARE, "f": 1e15}  # number in X of each type: sums and products of squares must stay finite
 COUNT = [Interval(Integral, 1, 2**62, closed="both")]  # constraint of a number of iterations: the core must hold it
 JOBS = [Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left"), None]
+MOST_CAP = 1e100  # C times a weight, or one over it, of which sums and products of squares stay numbers
+GOAL = 0.99  # share of the tolerance that a solver is asked for: the rest is for the rounding of what is published
 STEPS = 20  # of the progress of a fit
 SECONDS = 1.0  # between two lines that say how far it is
 MACHINERY = ("skmargin", "sklearn", "joblib")  # packages between a fit and the line that asked for it
@@ -80,7 +82,17 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
             context.call_on_fit_task_end(**about, reconstruction_attributes={})
         return self
 
-    return _fit_context(prefer_skip_nested_validation=True)(fit)
+    whole = _fit_context(prefer_skip_nested_validation=True)(fit)
+
+    @wraps(method)
+    def guarded(self: Any, X: Any, y: Any = None, *args: Any, **metadata: Any) -> Any:
+        try:
+            return whole(self, X, y, *args, **metadata)
+        except BaseException:  # also Ctrl-C, at any moment: a fit that does not end leaves the estimator unfitted
+            self.__dict__.pop("n_iter_", None)
+            raise
+
+    return guarded
 
 
 def _outcome(estimator: Any) -> str:
@@ -205,6 +217,8 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         `validate_data` takes longer than a small fit: plain arrays that it would return as they are do not go there.
         """
         check_compressed(X)
+        check_targets(y)
+        X = aligned(X)
         labels = type(y) is np.ndarray and y.dtype.kind in "iu" and y.ndim == 1
         plain = labels and type(X) is np.ndarray and X.flags.c_contiguous and is_plain(X) and len(X) == len(y)
         if plain and (size := largest_number(X)) < np.inf:
@@ -223,7 +237,21 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         return X, y
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_iter_")
+        return "n_iter_" in self.__dict__
+
+    def __getattr__(self, name: str) -> Any:  # asked only for what is not there
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in ("predict_proba", "predict_log_proba"):
+            message += (
+                ": its scores are margins, not probabilities. Calibrate it with "
+                "sklearn.calibration.CalibratedClassifierCV, or take M3SVC(loss='log_loss')"
+            )
+        cause = None
+        try:  # a method that is there for some parameters says why it is not
+            object.__getattribute__(self, name)
+        except AttributeError as error:
+            cause = error.__cause__
+        raise AttributeError(f"{message}.") from cause
 
     def _scores_show_nonfinite(self) -> bool:
         """Whether NaN or infinity in a row shows in all of its scores: then X needs no look of its own."""
@@ -233,6 +261,7 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
         check_compressed(X)
+        X = aligned(X)
         known = is_plain(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_")
         if not (known and self._scores_show_nonfinite()):
             X = validate_data(
@@ -365,6 +394,29 @@ def warn_of_fit(message: str) -> None:
     warnings.warn(message, ConvergenceWarning, stacklevel=level)
 
 
+def check_caps(C: float, weight: np.ndarray, most: float, name: str = "C") -> None:
+    """Refuse losses that are weighed too heavily, or too lightly, to compute with."""
+    with np.errstate(over="ignore", under="ignore"):
+        largest, least = C * float(weight.max()), C * float(weight.min())
+    if not (largest <= most and least >= 1 / MOST_CAP):
+        raise ValueError(
+            f"{name}={C:.3g} times the weights, which lie between {weight.min():.1e} and {weight.max():.1e}, must be "
+            f"at least {1 / MOST_CAP:.0e} and at most {most:.0e}."
+        )
+
+
+def check_finite(model: Any, *numbers: Any) -> None:
+    """Refuse to end a fit with numbers that are none; the estimator is left unfitted."""
+    published = (model.__dict__.get(name) for name in ("coef_", "intercept_", "dual_coef_"))
+    arrays = (array.data if sparse.issparse(array) else array for array in (*numbers, *published) if array is not None)
+    if not all(np.isfinite(array).all() for array in arrays):
+        model.__dict__.pop("n_iter_", None)
+        raise ValueError(
+            f"{type(model).__name__} met numbers beyond double precision; scale the features, or make its parameters "
+            "and the weights less extreme."
+        )
+
+
 def check_labels(y: np.ndarray) -> None:
     """Refuse targets that are no classes, and labels that have no order among each other."""
     types = {"str" if isinstance(label, str) else type(label).__name__ for label in y} if y.dtype == object else set()
@@ -374,6 +426,32 @@ def check_labels(y: np.ndarray) -> None:
         kind = types.pop()
         raise ValueError(f"Unknown label type: y holds objects of type {kind}; give an array of numbers or of strings.")
     check_classification_targets(y)
+
+
+def check_targets(y: Any) -> None:
+    """Refuse one-hot and missing labels with a sentence that helps."""
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {y.shape} instead. Where it is one-hot, one column a "
+            "class, give y.argmax(axis=1)."
+        )
+    if hasattr(y, "isna"):  # of pandas
+        missing = np.flatnonzero(np.asarray(y.isna()))
+    elif type(y) is np.ndarray and y.dtype == object:
+        missing = np.flatnonzero([type(label).__name__ == "NAType" for label in y.ravel()])
+    else:
+        return
+    if len(missing):
+        raise ValueError(f"Input y contains NaN: the label of row {missing[0]} is missing; leave such rows out.")
+
+
+def aligned(X: Any) -> Any:
+    """The rows, copied where their numbers do not lie at whole addresses, which no compiled loop can read."""
+    if type(X) is np.ndarray:
+        return X if X.flags.aligned else np.array(X)
+    if sparse.issparse(X) and X.format == "csr" and not all(a.flags.aligned for a in (X.data, X.indices, X.indptr)):
+        return X.copy()
+    return X
 
 
 def check_compressed(X: Any) -> None:

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._runtime.checkpoint import Checkpoint
@@ -16,9 +17,10 @@ from .._runtime.threads import blas_threads
 from ..rows.blocks import BlockRows
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
-from ..rows.gram import GRAM32_RTOL, KERNELS, check_symmetric, gram, resolve_gamma
+from ..rows.gram import GRAM32_RTOL, KERNELS, check_symmetric, eigenvalue_rtol, gram, is_definite, resolve_gamma
 from ..rows.kernel_rows import KernelRows, max_squared_norm, row_dtype
 from ..rows.moments import Sample
+from ..solvers import certificate
 from ..solvers.blocks.from_rows import Loaded, is_small, load, solve_rows
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
@@ -29,12 +31,15 @@ from ..solvers.dual.many_rows import SAMPLE_TOL
 from ..solvers.dual.plan import can_factor, factor_cost, first_gear_iterations
 from ..solvers.dual.state import DualState, KernelState
 from ..solvers.many_classes import ManyState, solve_many, suits
-from ._base import COUNT, JOBS, Problem, fitting, seed_of
+from ._base import COUNT, GOAL, JOBS, MOST_CAP, Problem, check_caps, check_finite, fitting, seed_of, warn_of_fit
 from ._scores import KernelScores
 from ._solution import Solution, WarmStart
 
-LARGEST_CAP = 1e15  # bound of a dual beyond which sums of a kernel machine lose its margins
+LONGER = (1 / 32, 1 / 8, 1 / 3)  # by these shares of the tolerance class vectors may be longer than the solver's
+LOST = 1e-9  # share of the objective that rounding must have warm it is blamed
+MOST_KERNEL_CAP = 1e15  # bound of a dual beyond which sums of a kernel machine lose its margins
 PROBE = 64  # rows on which a kernel function is tried
+EXAMINED = 500  # rows whose matrix tells whether a kernel is positive semi-definite
 
 
 class DualMachine(KernelScores):
@@ -124,11 +129,7 @@ class DualMachine(KernelScores):
 
     def _fit_problem(self, problem: Problem) -> None:
         """Fit to checked rows in memory."""
-        largest = self.C * problem.weight.max()
-        if largest > LARGEST_CAP and not self._is_linear():
-            raise ValueError(
-                f"C times the largest weight is {largest:.1e}; kernel machines take at most {LARGEST_CAP:.0e}."
-            )
+        check_caps(float(self.C), problem.weight, MOST_CAP if self._is_linear() else MOST_KERNEL_CAP)
         seed = seed_of(self.random_state)
         warm = getattr(self, "_warm_state", None) if self.warm_start else None
         self.__dict__.pop("_warm_state", None)
@@ -137,20 +138,103 @@ class DualMachine(KernelScores):
             warm = None
         solution: Solution
         if self._is_linear():
-            solution = self._fit_linear(problem, seed, warm)
+            many = suits(problem.X, problem.n_classes, self._tuning.many_classes)
+            origin = certificate.far_origin(problem.X) if self._has_free_intercept() and not many else None
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
+                solution = self._fit_centred(problem, seed, warm, origin)
         else:
-            with blas_threads(1):  # kernel rows have threads of their own, which those of BLAS would keep waiting
+            # Kernel rows have threads of their own, which those of BLAS would keep waiting.
+            with blas_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 solution = self._fit_kernel(problem, seed, warm)
-        if not np.isfinite(solution.objective):
-            raise ValueError(f"{type(self).__name__} met numbers beyond double precision; scale the features or C.")
+        objective, gap, lost = solution.objective, solution.gap, 0.0
+        if self._is_linear() and not isinstance(solution, ManyState):  # whose class vectors are sparse, and certified
+            with np.errstate(over="ignore", invalid="ignore"):
+                objective, gap, lost = self._certified(problem, solution, origin is not None)
+        check_finite(self, objective)
         if self.warm_start:
             self._warm_state = WarmStart(solution, problem.y, self.C * problem.weight, loss)
-        self.objective_, self.dual_gap_, self.n_iter_ = solution.objective, solution.gap, solution.n_iter
-        self._warn_unless_converged(solution)
+        self.objective_, self.dual_gap_, self.n_iter_ = objective, gap, solution.n_iter
+        if self.__dict__.pop("_indefinite", False):
+            self.dual_gap_ = None
+            self._warn_of_indefinite_kernel()
+        elif gap is not None and (solution.gap or 0.0) <= self.tol < gap and lost > max(LOST, 0.1 * self.tol):
+            self._warn_of_lost_digits(problem.X, gap)
+        else:
+            self._warn_unless_converged(solution)
+
+    def _fit_centred(self, problem: Problem, seed: int, warm: WarmStart | None, origin: np.ndarray | None) -> Any:
+        """Fit a linear machine; where a free intercept makes up for it, on rows taken from an origin near them."""
+        if origin is None:
+            return self._fit_linear(problem, seed, warm)
+        solution = self._fit_linear(problem._replace(X=certificate.minus(problem.X, origin)), seed, warm)
+        self.intercept_ = certificate.at_origin(self.coef_, self.intercept_, origin)
+        return solution
+
+    def _has_free_intercept(self) -> bool:
+        return bool(self.fit_intercept)
+
+    def _certified(self, problem: Problem, solution: Any, centred: bool) -> tuple[float, float | None, float]:
+        """Objective and gap of the linear machine as it is published, and which share of the objective is rounding.
+
+        Class vectors that are a little longer take samples away from the kinks of their losses, where rounding counts:
+        where it would cost the certificate, and they do better, they are published.
+        """
+        cap, loss = self._margin_loss(problem)
+        if not centred and loss[0] != "odm" and solution.gap is not None:
+            known = certificate.negligible_rounding(
+                solution, problem.X.shape[1], cap, loss, problem.n_classes, self.tol
+            )
+            if known is not None:
+                return solution.objective, min(1.0, solution.gap + known / solution.objective), 0.0
+        found = self._evaluated(problem)
+        if solution.gap is None:
+            return found.objective, None, 0.0
+        bound = solution.objective * (1 - solution.gap)
+        if not found.gap(bound) <= self.tol and solution.gap <= self.tol:
+            coef, intercept, best = self.coef_, self.intercept_, (found.gap(bound), found, 1.0)
+            for share in LONGER:
+                self.coef_, self.intercept_ = (1 + share * self.tol) * coef, (1 + share * self.tol) * intercept
+                found = self._evaluated(problem)
+                best = min(best, (found.gap(bound), found, 1 + share * self.tol))
+            self.coef_, self.intercept_ = best[2] * coef, best[2] * intercept
+            found = best[1]
+        lost = found.rounding + max(0.0, found.objective - solution.objective)
+        return found.objective, found.gap(bound), lost / max(found.objective, np.finfo(float).tiny)
+
+    def _evaluated(self, problem: Problem) -> certificate.Evaluation:
+        """The linear machine as it is published, on the rows as they were given."""
+        cap, loss = self._margin_loss(problem)
+        return certificate.evaluate_margins(
+            problem.X, problem.y, cap, self.coef_, self.intercept_, loss, self._penalty, self.tol
+        )
+
+    def _margin_loss(self, problem: Problem) -> tuple[np.ndarray, tuple[Any, ...]]:
+        """The weights of the losses, and the loss as `_ext.published_losses` takes it."""
+        return self.C * problem.weight, self._loss(problem.n_classes)
+
+    def _penalty(self, W: np.ndarray, b: np.ndarray) -> float:
+        """The penalty of class vectors and intercepts."""
+        return 0.5 * float(np.vdot(W, W))
+
+    def _warn_of_lost_digits(self, X: Any, gap: float) -> None:
+        column = certificate.heaviest_column(X, self.coef_)
+        name = f"{self.feature_names_in_[column]!r}" if hasattr(self, "feature_names_in_") else f"{column}"
+        warn_of_fit(
+            f"{type(self).__name__} has a certified gap of {gap:.2e} instead of tol={self.tol:.2e}: double precision "
+            f"cannot carry column {name} of X, whose numbers are too large beside what tells them apart. Take an "
+            "offset off the column, scale it, or leave it out."
+        )
+
+    def _warn_of_indefinite_kernel(self) -> None:
+        warn_of_fit(
+            f"kernel={self.kernel!r} is not positive semi-definite on these rows: the problem of "
+            f"{type(self).__name__} is not convex, so that there is no certificate (dual_gap_ is None). Change the "
+            "parameters of the kernel, or take another one."
+        )
 
     def _warn_unless_converged(self, solution: Solution) -> None:
-        if solution.gap is not None and solution.gap > self.tol:
-            self._warn_not_converged(solution.gap)
+        if self.dual_gap_ is not None and self.dual_gap_ > self.tol:
+            self._warn_not_converged(self.dual_gap_)
 
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         """Solve for class vectors, and publish them."""
@@ -158,7 +242,7 @@ class DualMachine(KernelScores):
             return self._fit_many(problem, seed, warm)
         state = solve_linear(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
-            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
+            fit_intercept=bool(self.fit_intercept), tol=GOAL * float(self.tol), max_iter=self.max_iter, seed=seed,
             state=None if warm is None else warm.start(DualState, problem.y), n_jobs=self.n_jobs,
             verbose=self.verbose, tuning=self._tuning,
         )  # fmt: skip
@@ -250,7 +334,19 @@ class DualMachine(KernelScores):
         elif callable(self.kernel):  # on a few rows: later only parts of the matrix are asked for
             check_symmetric(gram(X[:PROBE], None, self.kernel, dtype=np.float64))
         self._gamma = resolve_gamma(self.gamma, X, problem.weight, self.kernel)
+        if not is_definite(self.kernel, self.degree, self.coef0):
+            self._indefinite = self._is_indefinite(X)
         return X
+
+    def _is_indefinite(self, X: Any) -> bool:
+        """Whether the kernel matrix of some of the rows has negative eigenvalues: then that of all of them has."""
+        some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], EXAMINED)).astype(np.intp)
+        if self._is("precomputed"):
+            K = np.asarray(X[some][:, some].toarray() if sparse.issparse(X) else X[some[:, None], some], np.float64)
+        else:
+            K = gram(X[some], None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)
+        values = np.linalg.eigvalsh(0.5 * (K + K.T))
+        return bool(values[0] < -eigenvalue_rtol(X.dtype) * values[-1])
 
     def _kernel_rows(self, problem: Problem, offset: float = 0.0) -> tuple[KernelRows, bool]:
         """The kernel matrix, and whether a solve to rounding costs next to nothing."""

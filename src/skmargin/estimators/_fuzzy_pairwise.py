@@ -19,7 +19,6 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _check_method_params,
     _check_sample_weight,
@@ -28,7 +27,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ..solvers.two_class.pairwise import memberships
+from ..solvers.two_class.pairwise import memberships, over_threads
 from ._base import JOBS, check_compressed, encode_labels
 from ._links import LinkedMachine
 
@@ -45,7 +44,7 @@ class FuzzyPairwiseClassifier(LinkedMachine, MetaEstimatorMixin, ClassifierMixin
     estimator : classifier with ``decision_function``
         The two-class classifier, cloned for each pair.
     n_jobs : int or None, default=None
-        Number of pairs fitted at the same time.
+        Number of pairs fitted at the same time, on threads.
 
     Attributes
     ----------
@@ -116,26 +115,34 @@ class FuzzyPairwiseClassifier(LinkedMachine, MetaEstimatorMixin, ClassifierMixin
         else:
             params = Bunch(**{name: value for name, value in fit_params.items() if name == "sample_weight"})
             _raise_for_params({k: v for k, v in fit_params.items() if k != "sample_weight"}, self, "fit")
+        for name in ("estimators_", "classes_", "pairs_", "pair_rows_"):  # a fit that does not end leaves it unfitted
+            self.__dict__.pop(name, None)
         check_compressed(X)
         X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], ensure_all_finite=False)
         check_classification_targets(y)
         weight = _check_sample_weight(params.get("sample_weight"), X, ensure_non_negative=True)
-        self.classes_, counted, _, kept = encode_labels(y, weight, None)
+        classes, counted, _, kept = encode_labels(y, weight, None)
         codes = np.full(len(y), -1)  # a row of weight 0 belongs to no pair
         codes[kept] = counted
-        if len(self.classes_) < 2:
+        if len(classes) < 2:
             raise ValueError(
                 "FuzzyPairwiseClassifier needs at least two classes in y (rows of weight 0 do not count), "
-                f"got one class: {self.classes_.tolist()[0]!r}."
+                f"got one class: {classes.tolist()[0]!r}."
             )
-        self.pairs_ = list(combinations(range(len(self.classes_)), 2))
-        fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_pair)(self.estimator, X, codes, i, j, params) for i, j in self.pairs_
-        )
-        self.estimators_ = [estimator for estimator, _ in fitted]
+        pairs = list(combinations(range(len(classes)), 2))
+
+        def fit_pair(pair: tuple[int, int]) -> tuple[Any, np.ndarray]:
+            return _fit_pair(self.estimator, X, codes, *pair, params)
+
+        fitted = over_threads(fit_pair, pairs, self.n_jobs, len(y))
         pairwise = get_tags(self.estimator).input_tags.pairwise
         self.pair_rows_ = [rows for _, rows in fitted] if pairwise else None
+        self.classes_, self.pairs_ = classes, pairs
+        self.estimators_ = [estimator for estimator, _ in fitted]
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "estimators_" in self.__dict__  # what a fit writes last
 
     def _pair_scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

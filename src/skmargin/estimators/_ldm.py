@@ -17,8 +17,8 @@ from ..solvers.two_class.pairwise import Subproblem, most_rows
 from ..solvers.two_class.ridge_direct import iterate_features, iterate_kernel, solve_features_ridge, solve_kernel_ridge
 from ..solvers.two_class.ridge_spectrum import RidgeSpec
 from ..solvers.two_class.row_sources import Features
-from ._base import fitting, seed_of
-from ._pairwise import PairwiseMachines, Prepared
+from ._base import check_finite, fitting, seed_of
+from ._pairwise import PairwiseMachines, Prepared, mean_and_variance
 from ._solution import WarmStart
 
 GRADIENT_TOL = 1e-8  # of least squares: a gradient says less of the objective than a gap
@@ -216,7 +216,8 @@ class LDMClassifier(PairwiseMachines):
             return self._least_squares(prepared, task[0])
 
         items = list(zip(prepared.subproblems, starts, strict=True))
-        fitted = self._of_all_subproblems(work, items, most_rows(prepared.subproblems))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
+            fitted = self._of_all_subproblems(work, items, most_rows(prepared.subproblems))
         if self.warm_start and self.loss == "hinge":
             problem, states = prepared.problem, tuple(one.states for one in fitted)
             self._warm_state = WarmStart(states, problem.y, problem.weight, shapes)
@@ -232,22 +233,36 @@ class LDMClassifier(PairwiseMachines):
 
     def _publish_fitted(self, prepared: Prepared, fitted: list[Fitted]) -> None:
         """Set the fitted attributes; warn where the tolerance was missed."""
-        self.objective_ = float(sum(one.objective for one in fitted))
         gap = max(one.gap for one in fitted)
         if not np.isfinite([one.objective + one.gap for one in fitted]).all():
             raise ValueError(
                 f"LDMClassifier met numbers beyond double precision: C={self.C:.3g}, lambda1={self.lambda1:.3g} or "
                 f"lambda2={self.lambda2:.3g} is too large for these features."
             )
-        self.dual_gap_ = gap if self.loss == "hinge" else None
+        numbers = [one.coef for one in fitted], [one.intercept for one in fitted]
+        self._publish(prepared, *numbers)
+        known = [one.objective for one in fitted]
+        self.objective_ = self._published_objective(prepared, *numbers, known)
+        check_finite(self, self.objective_)
+        self.dual_gap_ = None
+        if self.loss == "hinge":  # what the published machines have more than those of the solver is part of the gap
+            risen = max(0.0, self.objective_ - sum(known)) / max(abs(sum(known)), self.lambda1, np.finfo(float).tiny)
+            self.dual_gap_ = gap = gap + risen
         self.n_iter_ = max(one.n_iter for one in fitted)
-        self._publish(prepared, [one.coef for one in fitted], [one.intercept for one in fitted])
         if self.loss == "hinge" and gap > self.tol:
             self._warn_not_converged(gap)
         elif self.loss != "hinge" and gap > 0:  # what was reached instead of the tolerance
             self._warn_not_converged(gap, "relative gradient")
         if self.loss != "hinge":
             self._warn_of_cancelling(prepared, [one.coef for one in fitted])
+
+    def _objective(
+        self, d: np.ndarray, weight: np.ndarray, square: np.ndarray, ridge: np.ndarray, b: np.ndarray
+    ) -> np.ndarray:
+        mean, variance = mean_and_variance(d, weight)
+        losses = np.maximum(1 - d, 0.0) if self.loss == "hinge" else 0.5 * np.square(1 - d)
+        spread = 0.5 * self.lambda2 * variance - self.lambda1 * mean
+        return 0.5 * (square + b * b) + spread + self.C * (weight * losses).sum(axis=0)
 
     def _problem(self, prepared: Prepared, subproblem: Subproblem, y: np.ndarray) -> LDMProblem:
         weight = prepared.problem.weight[subproblem.rows]

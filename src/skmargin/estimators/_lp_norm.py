@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..rows.gram import gram
+from ..rows.gram import gram, gram_diagonal, value_steps
 from ..rows.kernel_rows import KernelRows
 from ..rows.row_cache import RowCache
 from ..solvers.block_norm.ascent import LpKernelState, solve_lp, solve_lp_kernel
+from ..solvers.certificate import UNIT
 from ..solvers.dual.kernel_factor import factor
 from ..solvers.dual.plan import can_factor
 from ..solvers.dual.state import DualState
 from ..solvers.many_classes import suits
-from ._base import Problem
+from ._base import GOAL, Problem
 from ._dual import DualMachine
 from ._solution import Solution, WarmStart
 
@@ -148,12 +150,19 @@ class LpNormSVC(DualMachine):
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "max", 1
 
+    def _penalty(self, W: np.ndarray, b: np.ndarray) -> float:
+        if self.p == 2:
+            return super()._penalty(W, b)
+        norms = np.sqrt(np.einsum("ij,ij->i", W, W))
+        largest = float(norms.max())
+        return 0.5 * largest**2 * float(((norms / largest) ** self.p).sum()) ** (2 / self.p) if largest > 0 else 0.0
+
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         if suits(problem.X, problem.n_classes, self._tuning.many_classes):
             return self._fit_many(problem, seed, warm, float(self.p))
         state = solve_lp(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, float(self.p),
-            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
+            fit_intercept=bool(self.fit_intercept), tol=GOAL * float(self.tol), max_iter=self.max_iter, seed=seed,
             n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
             state=None if warm is None else warm.start(DualState, problem.y),
         )  # fmt: skip
@@ -198,4 +207,11 @@ class LpNormSVC(DualMachine):
             state=None if warm is None else warm.start(LpKernelState, y),
         )  # fmt: skip
         self._set_kernel(problem, state.W, state.b)
-        return state
+        return replace(state, gap=min(1.0, state.gap + self._rounding(problem, X, state)))
+
+    def _rounding(self, problem: Problem, X: Any, state: LpKernelState) -> float:
+        """What the rounding of scores, sums over all rows, may hide of the losses, as a share of the objective."""
+        diagonal = gram_diagonal(X, self.kernel, self._gamma, self.degree, self.coef0)
+        steps = UNIT * (len(state.W) + value_steps(self.kernel, X.shape[1], self.degree))
+        error = steps * (float(np.abs(diagonal).max()) * np.abs(state.W).sum(axis=0).max() + np.abs(state.b).max())
+        return 2 * self.C * float(problem.weight.sum()) * error / max(state.objective, np.finfo(float).tiny)

@@ -177,5 +177,10 @@ class LSSVC(RidgeMachines):
     def _publish_strength(self, index: int) -> None:
         self.C_ = float(positive_values("C", self.C, zero_allowed=False)[index])
 
-    def _objective(self, residual: np.ndarray, strength: float) -> float:
-        return float(np.sum(0.5 * residual / strength))
+    def _objective(
+        self, d: np.ndarray, weight: np.ndarray, square: np.ndarray, ridge: np.ndarray, b: np.ndarray
+    ) -> np.ndarray:
+        return 0.5 * square + 0.5 * self.C_ * (weight * np.square(1 - d)).sum(axis=0)
+
+    def _known_objective(self, residual: np.ndarray, strength: float) -> np.ndarray:
+        return 0.5 * residual / strength

@@ -22,14 +22,27 @@ from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
 from ..regularizers import PairwisePower
 from ..rows.blocks import BlockRows
 from ..rows.files import OpenRows
-from ..rows.gram import KERNELS, gram, resolve_gamma
+from ..rows.gram import KERNELS, gram, resolve_gamma, value_steps
 from ..solvers.blocks.from_rows import is_small, load
 from ..solvers.blocks.log_loss import solve_log_loss, suits_log_loss
+from ..solvers.certificate import UNIT, Evaluation, Losses, at_origin, evaluate, far_origin, minus
 from ..solvers.primal.adam import AdamState, adam_epoch
 from ..solvers.primal.driver import PrimalState, minimise
 from ..solvers.primal.factor import GramFactor, WideRows, factorise, wide_rows
 from ..solvers.primal.objective import PrimalObjective
-from ._base import COUNT, JOBS, Problem, check_compressed, fitting, seed_of, weights_of_classes
+from ._base import (
+    COUNT,
+    GOAL,
+    JOBS,
+    MOST_CAP,
+    Problem,
+    check_caps,
+    check_compressed,
+    check_finite,
+    fitting,
+    seed_of,
+    weights_of_classes,
+)
 from ._scores import KernelScores
 
 
@@ -243,7 +256,8 @@ class M3SVC(KernelScores):
 
     def _fit_problem(self, problem: Problem, old: M3SVC | None = None) -> None:
         """Fit to checked rows in memory."""
-        with blas_threads(1):
+        check_caps(float(self.alpha), np.ones(1), MOST_CAP, "alpha")
+        with blas_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # refused at the end
             gap = self._solve(problem, old)
         if gap > self.tol:
             self._warn_not_converged(gap)
@@ -278,9 +292,13 @@ class M3SVC(KernelScores):
         if certificate.relative > self.tol:
             self._warn_not_converged(certificate.relative)
 
-    def _solve(self, problem: Problem, old: M3SVC | None) -> float:
+    def _solve(self, given: Problem, old: M3SVC | None) -> float:
         """Solve, publish, and return the certified gap."""
-        factor, rows = self._factor(problem)
+        origin = None
+        if self._is("linear") and self.fit_intercept and self.eps == 0:
+            origin = far_origin(given.X)
+        problem = given if origin is None else given._replace(X=minus(given.X, origin))
+        factor, rows, columns = self._factor(problem)
         objective = PrimalObjective(
             rows,
             problem.y,
@@ -293,14 +311,22 @@ class M3SVC(KernelScores):
             self._tuning.primal,
             self.n_jobs,
         )
-        theta = self._start(old, problem, factor, objective)
+        theta = self._start(old, problem, factor, objective, origin)
         if self.solver == "adam":
             state = self._fit_adam(objective, theta)
         else:
             state = minimise(
-                objective, theta, solver=self.solver, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose
+                objective,
+                theta,
+                solver=self.solver,
+                tol=GOAL * float(self.tol),
+                max_iter=self.max_iter,
+                verbose=self.verbose,
             )
-        return self._publish(state, objective, problem, factor)
+        self._publish(state, objective, problem, factor)
+        if origin is not None:
+            self.intercept_ = at_origin(self.coef_, self.intercept_, origin)
+        return self._certify(state, objective, given, columns)
 
     @available_if(_is_linear)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -417,28 +443,36 @@ class M3SVC(KernelScores):
                     print_line(
                         f"Adam: {epoch} epochs, objective {state.certificate.primal:.6g}, relative gap {state.gap:.1e}"
                     )
-                if state.gap <= self.tol:
+                if state.gap <= GOAL * float(self.tol):
                     break
         return state
 
-    def _factor(self, problem: Problem) -> tuple[GramFactor | WideRows | None, Any]:
-        """A factor of the Gram matrix for kernels and for dense rows with many more features than samples; the rows."""
+    def _factor(self, problem: Problem) -> tuple[GramFactor | WideRows | None, Any, np.ndarray | None]:
+        """A factor of the Gram matrix for kernels and for dense rows with many more features than samples; the rows.
+
+        Of kernels also the values of all rows with those that span the solution.
+        """
         X = problem.X
         self._gamma = resolve_gamma(self.gamma, X, problem.weight, self.kernel)
         if self.kernel == "linear":
             n, d = X.shape
             if sparse.issparse(X) or 2 * n > d or self.solver == "adam" or not X.any():
-                return None, X
-            return wide_rows(X, self._tuning.primal)
+                return None, X, None
+            return *wide_rows(X, self._tuning.primal), None
         if self.kernel == "precomputed":
             X = X[:, problem.kept]
         K = gram(X, None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)
         given = callable(self.kernel) or self.kernel == "precomputed"  # the others are computed in double here
         factor = factorise(np.array(K, order="C"), X.dtype if given else np.float64)
-        return factor, factor.R
+        return factor, factor.R, K[:, factor.pivots]
 
     def _start(
-        self, old: M3SVC | None, problem: Problem, factor: GramFactor | WideRows | None, objective: PrimalObjective
+        self,
+        old: M3SVC | None,
+        problem: Problem,
+        factor: GramFactor | WideRows | None,
+        objective: PrimalObjective,
+        origin: np.ndarray | None,
     ) -> np.ndarray | None:
         """The last solution in the coordinates of the new problem, where it has the same classes and features."""
         if (
@@ -452,6 +486,8 @@ class M3SVC(KernelScores):
         W, b = self._split(theta)
         if not isinstance(factor, GramFactor):
             old._fill(theta, factor)
+            if origin is not None:
+                b += _all_classes(old.coef_) @ origin
         else:
             scores = old._scores(problem.X[factor.pivots]) - old.intercept_
             W[:] = factor.start(_all_classes(scores.T).T)
@@ -468,17 +504,53 @@ class M3SVC(KernelScores):
 
     def _publish(
         self, state: PrimalState, objective: PrimalObjective, problem: Problem, factor: GramFactor | WideRows | None
-    ) -> float:
-        """Publish the solution without what all classes share, of which only eps knows, and return its gap."""
+    ) -> None:
+        """Publish the solution without what all classes share, of which only eps knows."""
         theta = objective.uncentred(state.theta)
-        shared = theta.mean(axis=1, keepdims=True)
-        theta -= shared
-        certificate = state.certificate
-        certificate.primal -= self.eps * problem.n_classes * float(np.vdot(shared, shared))
-        self.objective_, self.dual_gap_ = certificate.primal, certificate.relative
+        theta -= theta.mean(axis=1, keepdims=True)
         self._set_solution(theta, problem, factor)
+        check_finite(self)
+
+    def _certify(
+        self, state: PrimalState, objective: PrimalObjective, problem: Problem, columns: np.ndarray | None
+    ) -> float:
+        """Objective and gap of what is published; returns the gap."""
+        if columns is not None:
+            found = self._evaluated_kernel(problem, columns)
+        else:
+            W, b = _all_classes(self.coef_).T, _all_classes(self.intercept_[:, None])[:, 0]
+            penalty = objective.penalty.value(W) + self.eps * float(np.vdot(W, W) + b @ b)
+            found = evaluate(problem.X, self.coef_, self.intercept_, self._sums(problem), penalty, self.tol)
+        check_finite(self, found.objective)
+        # What rounding does to the losses it does to their slopes, which make the bound.
+        self.objective_, self.dual_gap_ = found.objective, found.gap(state.certificate.dual - found.rounding)
         self.n_iter_ = max(1, state.n_iter)
-        return certificate.relative
+        return self.dual_gap_
+
+    def _sums(self, problem: Problem) -> Losses:
+        """The losses of a block of scores: their sum, and the largest that it is within the rounding of the scores."""
+        loss = self._loss()
+
+        def losses(rows: slice, F: np.ndarray, error: np.ndarray) -> tuple[float, float]:
+            own, weight = (np.arange(len(F)), problem.y[rows]), problem.weight[rows]
+            value = loss.value(F, own, weight)
+            F[own] -= 2 * error
+            return value, loss.value(F, own, weight)
+
+        return losses
+
+    def _evaluated_kernel(self, problem: Problem, K: np.ndarray) -> Evaluation:
+        """The machine with a kernel as it is published, from the kernel of all rows with the support vectors."""
+        W, b = _all_classes(self.dual_coef_.T).T, _all_classes(self.intercept_[:, None])[:, 0]
+        own = np.searchsorted(problem.kept, self.support_)
+        inner = W.T @ (K[own] @ W)
+        steps = UNIT * (len(W) + value_steps(self.kernel, problem.X.shape[1], self.degree))
+        error = steps * (np.abs(K).max(axis=1) * np.abs(W).sum(axis=0).max() + np.abs(b).max())
+        value, largest = self._sums(problem)(slice(0, len(K)), K @ W + b, error)
+        penalty = PairwisePower(self.alpha, self.p).value_of_gram(inner) + self.eps * float(np.trace(inner) + b @ b)
+        longest = float(np.square(np.sqrt(np.maximum(np.diagonal(K[own]), 0.0)) @ np.abs(W)).max())
+        lost = self.p * steps * longest / max(float(np.trace(inner)), np.finfo(float).tiny)  # digits of the penalty
+        return Evaluation(value + penalty, max(0.0, largest - value) + min(1.0, lost) * penalty)
 
     def _set_solution(self, theta: np.ndarray, problem: Problem, factor: GramFactor | WideRows | None) -> None:
         W, b = self._split(theta)

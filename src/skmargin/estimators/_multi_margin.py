@@ -14,9 +14,9 @@ from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
 from ..solvers.dual.many_rows import SAMPLE_TOL
 from ..solvers.dual.state import DualState
-from ..solvers.multi_margin.exact import block_problem, solve_multi_margin
+from ..solvers.multi_margin.exact import block_problem, pairwise_penalty, solve_multi_margin
 from ..solvers.multi_margin.svrg import SVRGState, solve_svrg
-from ._base import Problem
+from ._base import GOAL, Problem
 from ._dual import DualMachine
 from ._solution import Solution, WarmStart
 
@@ -152,10 +152,16 @@ class MultiMarginSVC(DualMachine):
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "sum", n_classes - 1
 
+    def _has_free_intercept(self) -> bool:
+        return False
+
+    def _penalty(self, W: np.ndarray, b: np.ndarray) -> float:
+        return pairwise_penalty(W, b)
+
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         task = problem.X, problem.y, self.C * problem.weight, problem.n_classes
-        limits = {"fit_intercept": bool(self.fit_intercept), "tol": self.tol, "max_iter": self.max_iter, "seed": seed}
-        options: dict[str, Any] = {**limits, "verbose": self.verbose, "tuning": self._tuning}
+        limits = {"tol": GOAL * float(self.tol), "max_iter": self.max_iter, "seed": seed, "verbose": self.verbose}
+        options: dict[str, Any] = {**limits, "fit_intercept": bool(self.fit_intercept), "tuning": self._tuning}
         if self.solver == "svrg":
             epochs = solve_svrg(*task, state=None if warm is None else warm.start(SVRGState, problem.y), **options)
             self._set_linear(epochs.W, epochs.b)

@@ -182,6 +182,16 @@ class ODMClassifier(DualMachine):
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "odm", 1
 
+    def _has_free_intercept(self) -> bool:
+        return bool(self.fit_intercept) and self.solver != "paper"
+
+    def _margin_loss(self, problem: Problem) -> tuple[np.ndarray, tuple[Any, ...]]:
+        machine = self._problem(problem)
+        return machine.cap, ("odm", 1, machine.mu, machine.theta)
+
+    def _penalty(self, W: np.ndarray, b: np.ndarray) -> float:
+        return super()._penalty(W, b) + (0.5 * float(b @ b) if self.solver == "paper" else 0.0)
+
     def _problem(self, problem: Problem) -> OdmProblem:
         mu, theta = float(self.mu), float(self.theta)
         cap = float(self.C) / (problem.weight.sum() * (1 - theta) ** 2) * problem.weight
@@ -263,13 +273,15 @@ class ODMClassifier(DualMachine):
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         assert isinstance(solution, OdmSolution)
-        if solution.converged:
+        published = 0.0 if self.dual_gap_ is None else self.dual_gap_
+        if solution.converged and published <= max(self.tol, solution.gap or 0.0):
             return
         within = f"within max_iter={self.max_iter} passes and max_outer={self.max_outer} majorisers"
-        if solution.stuck:
+        stuck = solution.stuck or solution.converged  # as far as double precision goes
+        if stuck:
             within = f"in {solution.n_iter} passes, after which nothing moved any more"
         last = "" if solution.gap is None else f", the last majoriser with a relative duality gap of {solution.gap:.2e}"
         warn_of_fit(
             f"{type(self).__name__} did not reach tol={self.tol:.2e} {within}{last}. Increase "
-            f"{'' if solution.stuck else 'max_iter, max_outer or '}tol, or scale the features."
+            f"{'' if stuck else 'max_iter, max_outer or '}tol, or scale the features."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from itertools import combinations
 from numbers import Integral, Real
@@ -16,10 +17,11 @@ from .._runtime.progress import counting, print_line
 from ..rows.basis import METHODS as BASES
 from ..rows.basis import basis_rows
 from ..rows.gram import KERNELS, check_symmetric, gram, gram_diagonal, resolve_gamma, row_blocks
+from ..solvers.certificate import ACCURATE, exact_scores
 from ..solvers.two_class.pairwise import METHODS, Subproblem, combine, n_machines, over_threads, subproblems
 from ..solvers.two_class.ridge_spectrum import score_rounding
 from ..solvers.two_class.row_sources import Features, KernelBlocks, Source, products
-from ._base import COUNT, JOBS, MarginClassifier, Problem, warn_of_fit
+from ._base import COUNT, JOBS, MarginClassifier, Problem, check_finite, warn_of_fit
 
 LOST_SCORES = 1e-4  # rounding of scores from which on a user is told
 
@@ -157,6 +159,7 @@ class PairwiseMachines(MarginClassifier):
             self.__dict__.pop(name, None)
         self.gamma_ = prepared.gamma
         self.intercept_ = np.concatenate(intercept)
+        check_finite(self, *coef)
         if self.kernel == "linear":
             self.coef_ = np.ascontiguousarray(np.hstack(coef).T)
             return
@@ -179,17 +182,64 @@ class PairwiseMachines(MarginClassifier):
             self.dual_coef_[j - 1, starts[i] : ends[i]] = a[: self.n_support_[i], 0]
             self.dual_coef_[i, starts[j] : ends[j]] = a[self.n_support_[i] :, 0]
 
+    def _published_objective(
+        self, prepared: Prepared, coef: list[np.ndarray], intercept: list[np.ndarray], known: list[float]
+    ) -> float:
+        """Sum of the objectives of the machines as they are published, from their scores and lengths.
+
+        The kernel matrices are not made again where the solver's objectives, ``known``, cannot be far off: rounding of
+        scores that is nothing beside margins of one.
+        """
+        total, linear = 0.0, isinstance(prepared.source, Features)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by the caller
+            longest = 0.0 if linear else self._longest(prepared)
+            for subproblem, a, b, value in zip(prepared.subproblems, coef, intercept, known, strict=True):
+                if not linear and len(a) * score_rounding(a.T, longest).max() <= ACCURATE:
+                    total += value
+                    continue
+                weight = prepared.problem.weight[subproblem.rows]
+                F, square, ridge = self._evaluated(prepared, subproblem.rows, weight, a, b)
+                total += float(np.sum(self._objective(subproblem.Y * F, weight[:, None], square, ridge, b)))
+        return total
+
+    def _evaluated(
+        self, prepared: Prepared, rows: np.ndarray, weight: np.ndarray, coef: np.ndarray, b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scores of the rows of a problem (n, m), ``||w||^2`` and the squared length of its machines' coefficients.
+
+        Kernels: a row of weight two is two basis points, which share its coefficient.
+        """
+        source = prepared.source
+        if isinstance(source, Features):
+            F = exact_scores(source.rows(rows), coef.T, b)
+            square = np.einsum("ij,ij->j", coef, coef)
+            return F, square, square
+        F = source.square(rows) @ coef
+        return F + b, np.einsum("ij,ij->j", coef, F), np.einsum("ij,ij->j", coef, coef / weight[:, None])
+
+    @abstractmethod
+    def _objective(
+        self, d: np.ndarray, weight: np.ndarray, square: np.ndarray, ridge: np.ndarray, b: np.ndarray
+    ) -> np.ndarray:
+        """Objectives of machines with the margins ``d`` (n, m), weights (n, 1), lengths and intercepts."""
+
     def _warn_of_cancelling(self, prepared: Prepared, coef: list[np.ndarray]) -> None:
         """Say that the scores of kernel machines with labels -1 and +1 are mostly rounding, where they are."""
         if isinstance(prepared.source, Features):
             return
-        square = gram_diagonal(prepared.problem.X, self.kernel, prepared.gamma, self.degree, self.coef0).max()
-        lost = max(float(score_rounding(a.T, square).max()) for a in coef)
+        square = self._longest(prepared)
+        with np.errstate(over="ignore"):
+            lost = max(float(score_rounding(a.T, square).max()) for a in coef)
         if lost > LOST_SCORES:
             warn_of_fit(
                 f"{type(self).__name__} has coefficients that cancel: its scores are wrong by about {lost:.0e}. "
                 "Decrease C, or make the kernel narrower."
             )
+
+    def _longest(self, prepared: Prepared) -> float:
+        """The largest K(x, x)."""
+        diagonal = gram_diagonal(prepared.problem.X, self.kernel, prepared.gamma, self.degree, self.coef0)
+        return float(np.abs(diagonal).max())
 
     def _gram(self, X: Any, Z: Any, gamma: float) -> np.ndarray:
         return gram(X, Z, self.kernel, gamma, self.degree, self.coef0, dtype=np.float64)
@@ -229,3 +279,10 @@ class PairwiseMachines(MarginClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def mean_and_variance(d: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean and variance of each column."""
+    share = weight / weight.sum()
+    mean = (share * d).sum(axis=0)
+    return mean, (share * np.square(d - mean)).sum(axis=0)

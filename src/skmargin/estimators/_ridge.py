@@ -33,6 +33,7 @@ from ..solvers.two_class.ridge_search import (
 )
 from ..solvers.two_class.ridge_spectrum import RidgeSpec, Solution, scale
 from ..solvers.two_class.row_sources import Features, Source, submatrix
+from ._base import check_finite
 from ._pairwise import PairwiseMachines, Prepared
 
 SHARED = ("rbf", "laplacian", "poly", "sigmoid")  # kernels whose widths share a matrix
@@ -60,8 +61,8 @@ class RidgeMachines(PairwiseMachines):
         """Set the fitted attribute of the strength chosen."""
 
     @abstractmethod
-    def _objective(self, residual: np.ndarray, strength: float) -> float:
-        """Sum of the objectives of all machines, from the residuals of their solutions (not scaled)."""
+    def _known_objective(self, residual: np.ndarray, strength: float) -> np.ndarray:
+        """Objectives of machines from the residuals of their solutions, not scaled."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         spec, strengths = self._spec(), self._strengths()
@@ -81,7 +82,8 @@ class RidgeMachines(PairwiseMachines):
         def work(subproblem: Subproblem) -> tuple[Solution, int, float]:
             return self._solve(prepared.source, subproblem, weight[subproblem.rows], spec, s, prepared.iterative)
 
-        found = self._of_all_subproblems(work, prepared.subproblems, most_rows(prepared.subproblems))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
+            found = self._of_all_subproblems(work, prepared.subproblems, most_rows(prepared.subproblems))
         return self._publish_solutions(prepared, spec, found, chosen)
 
     def _publish_solutions(
@@ -90,11 +92,16 @@ class RidgeMachines(PairwiseMachines):
         """Fitted attributes from the solutions of the two-class problems for one of the strengths."""
         self._publish_strength(chosen)
         found = list(solved)
-        residual = np.concatenate([solution.residual for solution, _, _ in found])
-        self.objective_, self.dual_gap_ = self._objective(residual, float(self._strengths()[chosen])), None
-        self.n_iter_ = max(1, *(n_iter for _, n_iter, _ in found))
         solutions = [scale(s) if spec.normalised else s for s, _, _ in found]
-        self._publish(prepared, [s.coef for s in solutions], [s.intercept for s in solutions])
+        numbers = [s.coef for s in solutions], [s.intercept for s in solutions]
+        self._publish(prepared, *numbers)
+        self.dual_gap_ = None
+        strength = float(self._strengths()[chosen])
+        with np.errstate(divide="ignore", over="ignore"):
+            known = [float(np.sum(self._known_objective(solution.residual, strength))) for solution, _, _ in found]
+        self.objective_ = self._published_objective(prepared, *numbers, known)
+        check_finite(self, self.objective_)
+        self.n_iter_ = max(1, *(n_iter for _, n_iter, _ in found))
         if spec.penalty == "kernel":
             self._warn_of_cancelling(prepared, [s.coef for s in solutions])
         reached = max(one_reached for _, _, one_reached in found)
@@ -168,18 +175,19 @@ class RidgeMachines(PairwiseMachines):
         exact = self.search == "exact" or n <= self._tuning.two_class.exact_search_rows
         number: type = np.float64 if exact else np.float32
         in_threads = effective_n_jobs(self.n_jobs) * 3 * (largest / n) ** 2
-        base = base_matrix(X, None, self.kernel, number) if len(gammas) > 1 and 2 + in_threads <= 3 else None
+        shared = len(gammas) > 1 and 2 + in_threads <= 3
+        base = base_matrix(X, None, self.kernel, number, max(gammas)) if shared else None
         buffer = None if base is None else np.empty_like(base)
 
         def kernel_of(g: int, dtype: type) -> Source:
             if base is not None and dtype == base.dtype:
                 source, out = base, buffer
             else:
-                source = out = base_matrix(X, None, self.kernel, dtype)
+                source = out = base_matrix(X, None, self.kernel, dtype, max(gammas))
             return submatrix(kernel_from_base(source, self.kernel, gammas[g], self.degree, self.coef0, out=out))
 
         def part_of(g: int, rows: np.ndarray, dtype: type) -> Source:
-            part = base_matrix(X[rows], None, self.kernel, dtype)
+            part = base_matrix(X[rows], None, self.kernel, dtype, max(gammas))
             return submatrix(kernel_from_base(part, self.kernel, gammas[g], self.degree, self.coef0, out=part))
 
         if exact:

@@ -10,8 +10,22 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
+from ..solvers.certificate import evaluate_margins
+from ..solvers.multi_margin.exact import pairwise_penalty
 from ..solvers.multi_margin.semi_supervised import likely_shares, solve_semi_supervised
-from ._base import COUNT, JOBS, canonical_csr, check_labels, encode_labels, fitting, seed_of
+from ._base import (
+    COUNT,
+    GOAL,
+    JOBS,
+    MOST_CAP,
+    canonical_csr,
+    check_caps,
+    check_finite,
+    check_labels,
+    encode_labels,
+    fitting,
+    seed_of,
+)
 from ._scores import LinearScores
 
 
@@ -188,25 +202,32 @@ class SemiSupervisedMarginSVC(LinearScores):
         all_codes = np.full(len(y), -1, dtype=np.int32)
         cap[given[kept]], all_codes[given[kept]] = self.C * given_weight, codes
         rows = np.sort(np.r_[given[kept], np.flatnonzero(free)])
+        check_caps(float(self.C), cap[rows] / self.C, MOST_CAP)
         shares = self._shares(np.bincount(codes, weight[given[kept]], k), weight[free].sum())
         state = solve_semi_supervised(
             X if len(rows) == len(y) else X[rows], all_codes[rows], cap[rows], k, shares,
-            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter,
+            fit_intercept=bool(self.fit_intercept), tol=GOAL * float(self.tol), max_iter=self.max_iter,
             seed=seed_of(self.random_state), n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
         )  # fmt: skip
         machine = state.machine
         self._set_linear(machine.W, machine.b)
-        self.objective_, self.dual_gap_, self.n_iter_ = machine.objective, machine.gap, state.n_iter
+        found = evaluate_margins(
+            X if len(rows) == len(y) else X[rows], state.labels, cap[rows], self.coef_, self.intercept_,
+            ("sum", k - 1), pairwise_penalty, self.tol,
+        )  # fmt: skip
+        check_finite(self, found.objective)
+        self.objective_, self.n_iter_ = found.objective, state.n_iter
+        self.dual_gap_ = found.gap(machine.objective * (1 - machine.gap))
         self.trajectory_ = state.trajectory
         self.transduction_, self.labeled_iter_ = y.copy(), np.where(unlabeled_rows(y), -1, 0)
         self.labeled_iter_[rows] = state.labeled_iter
-        found = np.flatnonzero(free)
-        self.transduction_[found] = self.classes_[state.labels[np.searchsorted(rows, found)]]
+        given_now = np.flatnonzero(free)
+        self.transduction_[given_now] = self.classes_[state.labels[np.searchsorted(rows, given_now)]]
         lost = np.flatnonzero(self.labeled_iter_ < 0)
         if len(lost):
             self.transduction_[lost] = self._labels(X[lost])  # rows that are checked, and have lost their names
-        if machine.gap > self.tol:
-            self._warn_not_converged(machine.gap)
+        if self.dual_gap_ > self.tol:
+            self._warn_not_converged(self.dual_gap_)
         return self
 
     def _unlabeled_weight(self, labeled: float, unlabeled: float) -> float:

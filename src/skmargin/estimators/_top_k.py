@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -129,6 +130,20 @@ class TopKSVC(DualMachine):
             random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.k = k
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TopKSVC:
+        super().fit(X, y, sample_weight)
+        rivals = len(self.classes_) - 1
+        if self.k > rivals > 1:  # with one rival every k is the same machine
+            warnings.warn(
+                f"TopKSVC with k={self.k} has only {rivals} rivals for each of its {rivals + 1} classes: all of them "
+                f"count, as with k={rivals}.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    fit.__doc__ = DualMachine.fit.__doc__
 
     def _loss(self, n_classes: int) -> tuple[str, int]:
         return "top", min(self.k, n_classes - 1)

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from ..solvers.two_class.ridge_spectrum import RidgeSpec
 from ._base import fitting
+from ._pairwise import mean_and_variance
 from ._ridge import RidgeMachines, positive_values
 
 
@@ -182,6 +183,11 @@ class ULDMClassifier(RidgeMachines):
     def _publish_strength(self, index: int) -> None:
         self.alpha_ = float(self._strengths()[index])
 
-    def _objective(self, residual: np.ndarray, strength: float) -> float:
-        # at the optimum -h'beta/2 with beta = r/(1 - h'r)
-        return float(np.sum(-0.5 * (1 - residual) / residual))
+    def _objective(
+        self, d: np.ndarray, weight: np.ndarray, square: np.ndarray, ridge: np.ndarray, b: np.ndarray
+    ) -> np.ndarray:
+        mean, variance = mean_and_variance(d, weight)
+        return 0.5 * self.alpha_ * (ridge + b * b) - mean + 0.5 * variance
+
+    def _known_objective(self, residual: np.ndarray, strength: float) -> np.ndarray:
+        return -0.5 * (1 - residual) / residual  # -h'beta/2 with beta = r/(1 - h'r)

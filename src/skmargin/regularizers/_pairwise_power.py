@@ -79,6 +79,10 @@ class PairwisePower:
             return self.alpha * W.shape[1] * _square_sum(_centred(W))
         return self._value(self._squared(W))
 
+    def value_of_gram(self, G: np.ndarray) -> float:
+        """The value of class vectors with these inner products (k, k)."""
+        return self._value(np.maximum(_differences(G), 0.0) + self.tau**2)
+
     def value_gradient(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         if self.p == 2:
             scale, V = self.alpha * W.shape[1], _centred(W)

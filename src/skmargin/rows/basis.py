@@ -40,9 +40,10 @@ def basis_rows(
     if method != "cholesky":
         raise ValueError(f"basis must be one of {METHODS}, got {method!r}.")
     diagonal = np.array(gram_diagonal(X, **kernel), dtype=np.float64)
-    if diagonal.min() < 0 >= diagonal.max():  # there would be no basis at all
+    if not diagonal.max() > 0:  # there would be no basis at all
         raise ValueError(
-            f"basis='cholesky' needs a positive semi-definite kernel, but K(x, x) is at most {diagonal.max():.3g}."
+            "basis='cholesky' needs a kernel that is positive semi-definite and not zero on all rows, but K(x, x) is "
+            f"at most {diagonal.max():.3g}."
         )
     return np.sort(_pivots(diagonal, n_basis, kernel_columns))
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
 from ..solvers.tuning import DEFAULT
@@ -29,6 +30,7 @@ KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 Kernel = str | Callable[[Any, Any], Any]
 
 GRAM32_RTOL = 1e-5  # error of a kernel matrix computed in float32, relative to its largest number
+LOST_DIGITS = 1e-9  # relative error of an RBF value from which on distances are differences, not products
 
 
 def row_blocks(n_rows: int, n_columns: int, numbers: int = DEFAULT.storage.block_numbers) -> Iterator[slice]:
@@ -78,14 +80,33 @@ def inner_products(X: Any, Z: Any | None, dtype: Any) -> np.ndarray:
     return left @ (left if Z is X else np.asarray(Z, dtype=dtype)).T
 
 
-def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None) -> np.ndarray:
+def needs_differences(gamma: float, square: float, d: int) -> bool:
+    """Whether squared distances from products lose digits that a kernel of this width sees.
+
+    ``a'a + b'b - 2 a'b`` is wrong by up to about ``8 d u`` times the largest ``square`` of a row.
+    """
+    return not gamma * square * 8 * (d + 4) * 2.0**-53 <= LOST_DIGITS
+
+
+def _differences(X: Any, Z: Any, dtype: Any) -> np.ndarray:
+    """Squared distances one by one: slower, and as exact as the rows are."""
+    Z = np.asarray(Z.toarray() if sparse.issparse(Z) else Z, dtype=np.float64)
+    D = np.empty((X.shape[0], len(Z)), dtype=dtype)
+    for rows in row_blocks(X.shape[0], max(X.shape[1], len(Z))):
+        part = np.asarray(X[rows].toarray() if sparse.issparse(X) else X[rows], dtype=np.float64)
+        D[rows] = cdist(part, Z, "sqeuclidean")
+    return D
+
+
+def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None, gamma: float = 0.0) -> np.ndarray:
     """``||x_i - z_j||^2`` for all pairs of rows, never negative, exactly 0 on the diagonal where ``Z`` is None.
 
     Dense rows are centred first, before they are rounded to ``dtype``, which changes no distance and saves the digits
-    that a common offset would cost.
+    that a common offset would cost.  Where a kernel of the width ``gamma`` would still miss some, distances are taken
+    one by one.
     """
     dtype = np.dtype(dtype or X.dtype)
-    same = Z is None
+    same, given = Z is None, (X, X if Z is None else Z)
     if not sparse.issparse(X) and not sparse.issparse(Z):
         centre = (X if Z is None else Z).mean(axis=0, dtype=np.float64)
         X = _minus(X, centre, dtype)
@@ -93,6 +114,8 @@ def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None) -> np.nda
     else:
         Z = X if same else Z
     a, b = squared_norms(X, dtype), squared_norms(Z, dtype)
+    if dtype == np.float64 and needs_differences(gamma, float(max(a.max(initial=0), b.max(initial=0))), X.shape[1]):
+        return _differences(*given, dtype)
     D = inner_products(X, None if same else Z, dtype)
     for rows in row_blocks(*D.shape):
         block = D[rows]
@@ -133,11 +156,14 @@ def _short_indices(X: Any) -> Any:
     return sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
-def base_matrix(X: Any, Z: Any | None = None, kernel: str = "rbf", dtype: Any = None) -> np.ndarray:
-    """The part of the Gram matrix that every width shares: squared or absolute distances, or inner products."""
+def base_matrix(X: Any, Z: Any | None = None, kernel: str = "rbf", dtype: Any = None, gamma: float = 0.0) -> np.ndarray:
+    """The part of the Gram matrix that every width shares: squared or absolute distances, or inner products.
+
+    ``gamma`` is the largest width, for which distances must be exact enough.
+    """
     dtype = np.dtype(dtype or X.dtype)
     if kernel == "rbf":
-        return squared_distances(X, Z, dtype)
+        return squared_distances(X, Z, dtype, gamma)
     if kernel == "laplacian":
         Z = X if Z is None else Z
         D = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
@@ -161,22 +187,28 @@ def kernel_from_base(
     """Gram matrix of one width from the matrix of `base_matrix`; ``out`` may be that matrix itself."""
     out = np.empty_like(base) if out is None else out
     number = base.dtype.type
-    for rows in row_blocks(*base.shape):
-        source, block = base[rows], out[rows]
-        if kernel in ("rbf", "laplacian"):
-            np.multiply(source, number(-gamma), out=block)
-            np.exp(block, out=block)
-        elif kernel in ("poly", "sigmoid"):
-            np.multiply(source, number(gamma), out=block)
-            block += number(coef0)
-            if kernel == "poly":
-                with np.errstate(over="ignore", invalid="ignore"):  # `_finite` refuses the result
+    width = number(finite_width(gamma, base.dtype))
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite distances have the kernel zero; NaN is refused
+        for rows in row_blocks(*base.shape):
+            source, block = base[rows], out[rows]
+            if kernel in ("rbf", "laplacian"):
+                np.multiply(source, -width, out=block)
+                np.exp(block, out=block)
+            elif kernel in ("poly", "sigmoid"):
+                np.multiply(source, width, out=block)
+                block += number(coef0)
+                if kernel == "poly":
                     np.power(block, number(degree), out=block)
-            else:
-                np.tanh(block, out=block)
-        elif out is not base:
-            block[...] = source
+                else:
+                    np.tanh(block, out=block)
+            elif out is not base:
+                block[...] = source
     return out
+
+
+def finite_width(gamma: float, dtype: Any) -> float:
+    """A width that the number type holds: infinity times a distance of zero would be no number."""
+    return float(min(gamma, np.finfo(dtype).max))
 
 
 def check_gram(K: Any) -> None:
@@ -193,6 +225,13 @@ def check_symmetric(K: Any) -> None:
         difference = abs(K[rows] - K[:, rows].T).max()
         if difference > GRAM32_RTOL * largest:
             raise ValueError(f"The kernel matrix must be symmetric, got numbers that differ by {difference:.3g}.")
+
+
+def value_steps(kernel: Kernel, d: int, degree: float) -> float:
+    """How many units of rounding a value of the kernel of d features has, beside the lengths of its two rows."""
+    if callable(kernel) or kernel == "precomputed":
+        return 64.0  # as positive semi-definite as rounding leaves them
+    return (d + 8) * max(1.0, float(degree) if kernel == "poly" else 1.0)
 
 
 def is_definite(kernel: Kernel, degree: float, coef0: float) -> bool:
@@ -252,7 +291,8 @@ def gram(
         return _finite(K.astype(dtype, copy=False), kernel)
     if kernel == "precomputed":
         return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=dtype)
-    base = base_matrix(X, Z, kernel, dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        base = base_matrix(X, Z, kernel, dtype, gamma)
     return _finite(kernel_from_base(base, kernel, gamma, degree, coef0, out=base), kernel)
 
 
@@ -276,8 +316,6 @@ def gram_diagonal(
     squares = squared_norms(X, X.dtype)
     if kernel == "linear":
         return squares
-    products = gamma * squares + coef0
-    if kernel == "sigmoid":
-        return np.tanh(products)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _finite(products**degree, kernel)
+        products = gamma * squares.astype(np.float64) + coef0
+        return np.tanh(products) if kernel == "sigmoid" else _finite(products**degree, kernel)

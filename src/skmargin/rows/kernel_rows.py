@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from scipy import sparse
 from .._core import _ext
 from .._runtime.threads import blas_count, blas_threads, on_threads, thread_count
 from ..solvers.tuning import DEFAULT, KernelRowsTuning
-from .gram import Kernel, gram, gram_diagonal, squared_norms
+from .gram import Kernel, finite_width, gram, gram_diagonal, needs_differences, squared_norms, value_steps
 
 FLOAT32_MAX_SQUARE = 32  # gamma times squared distance from the mean up to which float32 keeps the small distances
 FLOAT32_MAX_VALUE = 1e30  # kernel values beyond which float32 would overflow in the sums of a fit
@@ -66,7 +66,7 @@ def row_dtype(tol: float, kernel: Kernel = "linear", gamma: float = 0.0, square:
 def _rbf(A: np.ndarray, a: np.ndarray, B: np.ndarray, b: np.ndarray, gamma: float, out: np.ndarray) -> None:
     """Kernel values of centred rows with squared norms ``a`` and ``b``; ``out`` may be part of longer rows."""
     np.matmul(A, B.T, out=out)
-    _ext.kernel_rbf(out, a, b, gamma)
+    _ext.kernel_rbf(out, a, b, finite_width(gamma, out.dtype))
 
 
 class _KernelProducts:
@@ -90,7 +90,9 @@ class _KernelProducts:
         self.dense_rbf = kernel == "rbf" and not sparse.issparse(Z)
         if self.dense_rbf:
             self.centre = Z.mean(axis=0, dtype=np.float64)
-            Z, self.norms = self.prepared(Z)
+            centred, self.norms = self.prepared(Z)
+            self.dense_rbf = not (self.dtype == np.float64 and needs_differences(gamma, self.norms.max(), Z.shape[1]))
+            Z = centred if self.dense_rbf else Z
         elif not callable(kernel):
             Z = Z.astype(self.dtype, copy=False)
         self.Z = Z
@@ -182,6 +184,7 @@ class KernelRows:
         self.cache_size, self.offset = cache_size, offset
         self.threads = thread_count(n_jobs)
         self.n = X.shape[0]
+        self.value_steps = value_steps(kernel, X.shape[1], degree)
         self.diagonal = np.asarray(gram_diagonal(X, *self.arguments), dtype=np.float64) + offset
         self._allocate(np.float64 if self.diagonal.max() > FLOAT32_MAX_VALUE else dtype)
 
@@ -200,7 +203,7 @@ class KernelRows:
                 self._store = self._store + self.dtype.type(self.offset)
             self._slot = np.arange(n)
             return
-        self._dense_rbf = kernel == "rbf" and not sparse.issparse(self.X)
+        self._dense_rbf = kernel == "rbf" and not sparse.issparse(self.X) and not self._lost()
         self._Z = self.X
         if self._dense_rbf:
             self._Z, self._centre = np.ascontiguousarray(self.X), self.X.mean(axis=0, dtype=np.float64)
@@ -211,6 +214,12 @@ class KernelRows:
         self._store = np.empty((slots, n), dtype=self.dtype)
         self._slot = np.full(n, -1)  # position of a sample's row in the store
         self._owner = np.full(slots, -1)  # and back
+
+    def _lost(self) -> bool:
+        """Whether products would lose distances that the kernel sees, in float64."""
+        return self.dtype == np.float64 and needs_differences(
+            self.arguments[1], max_squared_norm(self.X), self.X.shape[1]
+        )
 
     def promote(self) -> None:
         """Start again in float64."""
@@ -398,9 +407,15 @@ def kernel_scores(
     Returns
     -------
     scores : ndarray of shape (n, k)
-        In the number type of ``X``: float32 rows are scored in float32.
+        In the number type of ``X``: float32 rows are scored in float32, unless the numbers are too large for it.
     """
-    return _Scorer(support, dual_coef, intercept, kernel, gamma, degree, coef0, X.dtype, tuning).scores(X)
+    machine = support, dual_coef, intercept, kernel, gamma, degree, coef0
+    if X.dtype == np.float32:
+        with np.errstate(over="ignore", invalid="ignore"), suppress(ValueError):
+            scores = _Scorer(*machine, np.float32, tuning).scores(X)
+            if np.isfinite(scores).all():
+                return scores
+    return _Scorer(*machine, np.float64, tuning).scores(X)
 
 
 def kernel_winners(

@@ -123,7 +123,8 @@ Result make_result(std::vector<double>&& W, std::vector<double>&& b, std::vector
             outcome.gap,
             outcome.n_iter,
             outcome.work,
-            outcome.converged};
+            outcome.converged,
+            outcome.score_size};
 }
 
 }  // namespace skm
@@ -168,5 +169,6 @@ void bind_contract(nb::module_& m) {
         .def_rw("gap", &Result::gap)
         .def_rw("n_iter", &Result::n_iter)
         .def_rw("work", &Result::work)
-        .def_rw("converged", &Result::converged);
+        .def_rw("converged", &Result::converged)
+        .def_rw("score_size", &Result::score_size);
 }

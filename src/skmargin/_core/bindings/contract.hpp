@@ -111,6 +111,7 @@ struct Result {
     int64_t n_iter;
     double work;  // flops
     bool converged;
+    double score_size;  // what the terms of a score add up to at most, in double precision
 };
 
 Result make_result(std::vector<double>&& W, std::vector<double>&& b, std::vector<double>&& multipliers, nb::tuple duals,

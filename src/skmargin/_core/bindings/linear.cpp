@@ -41,6 +41,7 @@ Outcome ascend(const View& rows, const Loss& loss, const Problem& problem, const
     }
     b = start.b;
     ascent.state.model.publish(W.data(), b.data());
+    out.score_size = ascent.stretch() * ascent.state.model.score_size();
     for (double& w : W) w *= ascent.stretch();
     for (double& v : b) v *= ascent.stretch();
     return out;

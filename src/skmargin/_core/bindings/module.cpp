@@ -19,6 +19,7 @@ void bind_tuning(nb::module_& m);
 void bind_block_norm(nb::module_& m);
 void bind_blocks(nb::module_& m);
 void bind_box(nb::module_& m);
+void bind_certificate(nb::module_& m);
 void bind_circulation(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_kernel_rows(nb::module_& m);
@@ -73,6 +74,7 @@ NB_MODULE(_ext, m) {
     bind_block_norm(m);
     bind_blocks(m);
     bind_box(m);
+    bind_certificate(m);
     bind_circulation(m);
     bind_kernel(m);
     bind_kernel_rows(m);

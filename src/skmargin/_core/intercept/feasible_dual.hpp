@@ -9,6 +9,7 @@
 #include "intercept/circulation.hpp"
 #include "intercept/circulation_ascent.hpp"
 #include "linear/dual_lists.hpp"
+#include "linear/dual_value.hpp"
 #include "tuning.hpp"
 
 namespace skm {
@@ -123,7 +124,7 @@ double feasible_dual(Ascent& ascent, DualSlopes& slopes, double target) {
     }
     ascent.update_norms(feasible, row);
     if constexpr (Ascent::Model::weighted) {
-        return value - feasible.conjugate();
+        return dual_value(ascent, row, value - feasible.conjugate());
     } else {
         double dual = value - 0.5 * feasible.squared_norm();
         // The circulation looked at slopes alone: moves along similar rows may have changed W by much.
@@ -131,7 +132,7 @@ double feasible_dual(Ascent& ascent, DualSlopes& slopes, double target) {
             for (double rise = infinity; dual < target && rise > ascent.tuning.circulation.worth_more * (target - dual);
                  dual += rise)
                 rise = CirculationStep(ascent, feasible, candidates, row, slope).take();
-        return dual;
+        return dual_value(ascent, row, dual);
     }
 }
 

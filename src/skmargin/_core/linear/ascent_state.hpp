@@ -58,6 +58,14 @@ struct AscentState {
         update_norms(model, [this](int64_t i) { return duals[i]; });
     }
 
+    // Calls see(classes, how many, coefficients) of sample i with the given duals.
+    template <class See>
+    void with_coefficients(int64_t i, const DualLists::Row& r, See see) {
+        const int32_t m = coefficients(i, r);
+        spend(geo.rows.cost(i) * m);
+        see(cls_.data(), m, coef_.data());
+    }
+
     // Multiply-adds, counted and told to the interrupt poll.
     void spend(double multiply_adds) {
         work += 2 * multiply_adds;

@@ -29,6 +29,7 @@
 #include "intercept/feasible_dual.hpp"
 #include "intercept/proximal_steps.hpp"
 #include "linear/ascent_state.hpp"
+#include "linear/dual_value.hpp"
 #include "linear/options.hpp"
 #include "linear/sample_visits.hpp"
 #include "linear/screening.hpp"
@@ -299,7 +300,11 @@ class BlockAscent {
         dual_ = std::max(0.0, -sums.gap);
         if constexpr (Loss::can_stretch) primal_ = stretch_.choose(primal_, penalty_);
         block_gap_ = sums.gap + primal_;
-        if (!state.geo.intercept()) return block_gap_;
+        if (!state.geo.intercept()) {
+            if (!last && block_gap_ > options_.target_gap(primal_)) return block_gap_;
+            const auto row = [this](int64_t i) { return state.duals[i]; };
+            return std::max(block_gap_, primal_ - dual_value(state, row, primal_ - block_gap_));
+        }
         // The sum of the gaps belongs to the proximal problem in b: only worth a certificate when it is small itself.
         if (last || block_gap_ <= options_.target_gap(primal_)) {
             if (!records) return check(true);  // small sooner than expected

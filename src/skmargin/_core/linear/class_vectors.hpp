@@ -34,6 +34,7 @@ struct RowGeometry {
     explicit RowGeometry(const Rows& rows, const ProximalWeightTuning& tuning = {})
         : rows(rows), curvature(rows.n), tuning_(tuning) {
         for (int64_t i = 0; i < rows.n; ++i) curvature[i] = rows.squared_norm(i);
+        for (const double square : curvature) longest = std::max(longest, std::sqrt(square));
     }
 
     // With an intercept: centre the features at `mean` and choose the proximal weight t.  A large t makes the steps of
@@ -101,6 +102,7 @@ struct RowGeometry {
     std::vector<double> shift;      // x_i'mean or z_i; empty without multipliers
     std::vector<double> direction;  // mean or e
     double mean2 = 0, t = 0;
+    double longest = 0;         // row, as it is given
     double score_per_unit = 1;  // by how much a unit of a multiplier moves a typical score
     double q = 2;               // of the norm ||V||_{2,q} in the dual
     bool shifted() const { return !shift.empty(); }
@@ -219,6 +221,24 @@ class ClassVectors {
     }
     const std::vector<double>& total() const { return tot_; }
     const std::vector<double>& tilt() const { return tilt_; }
+
+    // Largest size that the terms of a score add up to: its rounding, and that of the published numbers, is at most
+    // (d + 16) units of that.  Infinite where scores are not computed in double precision.
+    double score_size() const {
+        if (sizeof(T) < sizeof(double)) return std::numeric_limits<double>::infinity();
+        double most = 0, furthest = 0;
+        for (const double z : geo_.shift) furthest = std::max(furthest, std::abs(z));
+        for (int32_t l = 0; l < geo_.rows.k; ++l) {
+            double square = 0;
+            for (int64_t j = 0; j < geo_.rows.d; ++j) {
+                const double v = geo_.rows.weight(V_.data(), l, j);
+                square += v * v;
+            }
+            most =
+                std::max(most, std::sqrt(square) * geo_.longest + std::abs(base_[l]) + furthest * std::abs(tilt_[l]));
+        }
+        return most;
+    }
 
     // Class vectors (k x d, row-major) and intercepts as a user sees them: f = W x + b.
     void publish(double* W, double* b) {

@@ -31,6 +31,7 @@ struct Outcome {
     int64_t n_iter = 0;                    // passes, or Newton steps
     double work = 0;                       // flops
     bool converged = false;
+    double score_size = infinity;  // of the terms of a score, where all was computed in double precision
 };
 
 }  // namespace skm

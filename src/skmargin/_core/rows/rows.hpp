@@ -130,6 +130,18 @@ class DenseRows {
         return summed(d, [=](int64_t j) { return static_cast<double>(x[j]) * z[j]; });
     }
     T& weight(T* W, int32_t l, int64_t j) const { return by_feature_ ? W[j * ld_ + l] : W[l * ld_ + j]; }
+    T weight(const T* W, int32_t l, int64_t j) const { return by_feature_ ? W[j * ld_ + l] : W[l * ld_ + j]; }
+    // V += x_i coef' in double precision, whatever the rows': k vectors of d numbers, of which `place` says where.
+    void accumulate(double* V, int64_t i, const int32_t* cls, int32_t m, const double* coef) const {
+        const T* x = row(i);
+        for (int32_t c = 0; c < m; ++c) {
+            double* v = V + cls[c] * d;
+            for (int64_t j = 0; j < d; ++j) v[j] += coef[c] * static_cast<double>(x[j]);
+        }
+    }
+    int64_t place(int32_t l, int64_t j) const { return l * d + j; }
+    // Whether it costs little beside the rows to add up all of V now and then.
+    static constexpr bool batches() { return true; }
 
     const int64_t n, d;
     const int32_t k;
@@ -241,6 +253,18 @@ class SparseRows {
         return s;
     }
     T& weight(T* W, int32_t l, int64_t j) const { return W[j * ld_ + l]; }
+    T weight(const T* W, int32_t l, int64_t j) const { return W[j * ld_ + l]; }
+    void accumulate(double* V, int64_t i, const int32_t* cls, int32_t m, const double* coef) const {
+        with_columns(i, [&](const auto&, const auto* columns) {
+            for (int64_t p = 0; p < nnz(i); ++p) {
+                double* v = V + static_cast<int64_t>(columns[p]) * k;
+                const double x = static_cast<double>(val(i)[p]);
+                for (int32_t c = 0; c < m; ++c) v[cls[c]] += coef[c] * x;
+            }
+        });
+    }
+    int64_t place(int32_t l, int64_t j) const { return j * k + l; }
+    static constexpr bool batches() { return false; }
 
     const int64_t n, d;
     const int32_t k;

@@ -116,7 +116,10 @@ class _Gears:
                 f"{'sparse' if sparse.issparse(problem.X) else 'dense'} rows, {np.dtype(stage.dtype).name}: "
                 f"{passes} passes, objective {out.objective:.6g}, relative gap {gap:.1e}"
             )
-        return DualState(out.W, out.b, DualLists(*out.duals), out.multipliers, problem.cap, out.objective, gap, passes)
+        return DualState(
+            out.W, out.b, DualLists(*out.duals), out.multipliers, problem.cap, out.objective, gap, passes,
+            score_size=out.score_size,
+        )  # fmt: skip
 
     def newton(self, state: DualState, max_iter: int) -> DualState:
         """Newton steps from a state on."""

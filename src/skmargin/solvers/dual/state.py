@@ -77,6 +77,7 @@ class DualState:
     gap: float  # relative duality gap (P - D)/P, certified
     n_iter: int
     width: float = 0.0  # above 0: no list of duals, which are a function of W, b and this (solvers/blocks)
+    score_size: float = np.inf  # what the terms of a score add up to, where all was in double precision
 
     def rescaled(self, cap: np.ndarray) -> DualState:
         """The same point for other weights: duals stay feasible when they shrink or grow with their bounds."""

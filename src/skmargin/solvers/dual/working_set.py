@@ -123,10 +123,14 @@ class WorkingSetAscent:
             number = eps**2 * (square @ coefficients(self.alpha, self.y) ** 2)
             number, score_drift = number + number.max(), self.score_drift**2 + self.score_drift.max() ** 2
             error = ROUNDING_DEVIATIONS * np.sqrt(square * number[self.y] + score_drift[self.y])
+            values = 0.0
         else:
-            error = eps * np.sqrt(square) * self.score_mass[self.y]
+            steps = eps * self.rows.value_steps
+            error = steps * np.sqrt(square) * self.score_mass[self.y]
+            sizes = np.sqrt(square) @ np.abs(coefficients(self.alpha, self.y))
+            values = steps * float(sizes @ sizes)  # of c'Kc in the objective and in the bound
         now, up, down = (self.losses(sign * error) for sign in (0, 1, -1))
-        return float(0.5 * (up + down - 2 * now).sum() + 0.5 * np.linalg.norm(up - down))
+        return values + float(0.5 * (up + down - 2 * now).sum() + 0.5 * np.linalg.norm(up - down))
 
     def losses(self, error: float | np.ndarray = 0.0) -> np.ndarray:
         """Loss of every sample for the stretched class vectors; ``error`` is added to the score of its own class."""

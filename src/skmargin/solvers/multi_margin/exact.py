@@ -32,6 +32,12 @@ def block_problem(k: int, C: float, fit_intercept: bool) -> BlockProblem:
     return BlockProblem(k, "sum", C / (k + 1), k - 1, intercept=intercept, constant=float(np.sqrt(k + 1)))
 
 
+def pairwise_penalty(W: np.ndarray, b: np.ndarray) -> float:
+    """The first three terms of the problem above."""
+    square = np.vdot(W, W)
+    return 0.5 * float((len(W) + 1) * square - np.square(W.sum(axis=0)).sum() + b @ b)
+
+
 def solve_multi_margin(
     X: Rows,
     y: np.ndarray,

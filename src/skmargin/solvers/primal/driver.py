@@ -26,6 +26,7 @@ from .pairs import Pairs
 Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
 
 SOLVERS: dict[str, Solver] = {"lbfgs": lbfgs, "newton-cg": newton_cg}
+_CRAWL, _PROGRESS = 60, 1e-5  # Newton steps in which the objective falls by less than this share: no more of them
 _LOWEST = 1e-12  # level of smoothing that is rounding
 _FAR = 100  # distance of the rows from zero, in units of their spread, beyond which float32 is too coarse
 
@@ -123,14 +124,19 @@ class _Descent:
     dual: float = -np.inf  # the best bound holds for all points
     best_gap: float = np.inf
     checks_without_progress: int = 0
+    lowest: float = np.inf  # objective, and checks since it fell by more than rounding
+    checks_without_fall: int = 0
 
     def state(self, certificate: Certificate, point: Point, level: float, n_iter: int) -> PrimalState:
         """A point with its certificate, whose bound is the best so far."""
         certificate.dual = self.dual = max(self.dual, certificate.dual)
         return PrimalState(point.theta, certificate, level, n_iter)
 
-    def count(self, gap: float) -> None:
-        """Note the gap of a check."""
+    def count(self, gap: float, objective: float) -> None:
+        """Note the gap and the objective of a check."""
+        fell = objective < (1 - _PROGRESS) * self.lowest or gap < 0.9 * self.best_gap
+        self.checks_without_fall = 0 if fell else self.checks_without_fall + 1
+        self.lowest = objective if fell else self.lowest
         self.checks_without_progress = 0 if gap < 0.9 * self.best_gap else self.checks_without_progress + 1
         self.best_gap = min(self.best_gap, gap)
 
@@ -209,7 +215,10 @@ class _Run:
         """Whether a checked point ends the stage; None: it goes on."""
         if state.gap <= descent.tol or self.n_iter >= self.max_iter:
             return _End.DONE
-        descent.count(state.gap)
+        descent.count(state.gap, state.certificate.primal)
+        if not by_lbfgs and descent.checks_without_fall >= _CRAWL:  # Newton steps that change nothing one can see
+            descent.checks_without_fall = 0
+            return _End.DONE if exact or state.level <= _LOWEST else _End.LOWER_LEVEL
         stalled = descent.checks_without_progress >= self.tuning.patience
         if descent.may_stall and exact and descent.best_gap < 0.1 and stalled:
             return _End.DONE

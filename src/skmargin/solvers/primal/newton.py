@@ -97,7 +97,7 @@ def _cg_step(hessian: Map, precondition: Map, gradient: np.ndarray, forcing: flo
         Hd = hessian(d)
         n_products += 1
         curvature = float(np.vdot(d, Hd))
-        if curvature <= 0:  # only by rounding: the problem is convex
+        if not (curvature > 0 and rho > 0):  # only by rounding: the problem is convex
             break
         step = D.dtype.type(rho / curvature)
         D += step * d

@@ -63,7 +63,7 @@ Found = tuple[np.ndarray, float, float]  # g, objective, relative gap
 def maximise(box: Box, tol: float, max_iter: int, seed: int, g: np.ndarray) -> tuple[np.ndarray, float, float, int]:
     """Solve to a relative gap of ``tol``, and exactly where that is cheap: g, objective, relative gap, passes."""
     zero, passes = np.zeros(len(box.y)), 0
-    free_passes = box.tuning.extra_work // box.pass_cost
+    free_passes = box.tuning.extra_work // max(1, box.pass_cost)
     limit, aim = max(box.tuning.ascent_passes, box.patience), tol
     best: Found = (g, np.inf, np.inf)
     while True:

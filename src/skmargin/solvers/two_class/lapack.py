@@ -68,6 +68,8 @@ def eigen(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def cholesky(A: np.ndarray) -> None:
     """Replace one triangle of a symmetric matrix by its Cholesky factor."""
+    if len(A) == 0:  # LAPACK would print a complaint
+        return
     info = _call(f"{_letter(A)}potrf", "L", len(A), A, len(A))
     if info:
         raise LinAlgError(f"the leading minor of order {info} is not positive")
@@ -82,6 +84,8 @@ def cholesky_solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def cholesky_solve_rows(A: np.ndarray, X: np.ndarray) -> None:
     """Replace each row x of X by the solution of ``A z = x``, with A from `cholesky`."""
+    if X.size == 0:
+        return
     _call(f"{_letter(X)}potrs", "L", len(A), len(X), A, len(A), X, len(A))
 
 
