@@ -265,7 +265,7 @@ class ODMClassifier(DualMachine):
         return self._published(end)
 
     def _limits(self, seed: int) -> Limits:
-        return Limits(self.tol, self.max_iter, self.max_outer, self.n_init, seed, self._tuning)
+        return Limits(float(self.tol), int(self.max_iter), int(self.max_outer), self.n_init, seed, self._tuning)
 
     def _published(self, end: OdmSolution) -> OdmSolution:
         self.outer_objectives_, self.n_outer_iter_ = end.objectives, len(end.objectives) - 1
