@@ -210,7 +210,7 @@ class DualMachine(KernelScores):
 
     def _margin_loss(self, problem: Problem) -> tuple[np.ndarray, tuple[Any, ...]]:
         """The weights of the losses, and the loss as `_ext.published_losses` takes it."""
-        return self.C * problem.weight, self._loss(problem.n_classes)
+        return float(self.C) * problem.weight, self._loss(problem.n_classes)
 
     def _penalty(self, W: np.ndarray, b: np.ndarray) -> float:
         """The penalty of class vectors and intercepts."""
