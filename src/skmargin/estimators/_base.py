@@ -408,8 +408,8 @@ def check_caps(C: float, weight: np.ndarray, most: float, name: str = "C") -> No
 def check_finite(model: Any, *numbers: Any) -> None:
     """Refuse to end a fit with numbers that are none; the estimator is left unfitted."""
     published = (model.__dict__.get(name) for name in ("coef_", "intercept_", "dual_coef_"))
-    arrays = (array.data if sparse.issparse(array) else array for array in (*numbers, *published))
-    if not all(np.isfinite(array).all() for array in arrays if array is not None):
+    arrays = (array.data if sparse.issparse(array) else array for array in (*numbers, *published) if array is not None)
+    if not all(np.isfinite(array).all() for array in arrays):
         model.__dict__.pop("n_iter_", None)
         raise ValueError(
             f"{type(model).__name__} met numbers beyond double precision; scale the features, or make its parameters "

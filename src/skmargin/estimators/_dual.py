@@ -138,7 +138,8 @@ class DualMachine(KernelScores):
             warm = None
         solution: Solution
         if self._is_linear():
-            origin = certificate.far_origin(problem.X) if self._has_free_intercept() else None
+            many = suits(problem.X, problem.n_classes, self._tuning.many_classes)
+            origin = certificate.far_origin(problem.X) if self._has_free_intercept() and not many else None
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
                 solution = self._fit_centred(problem, seed, warm, origin)
         else:
@@ -147,7 +148,8 @@ class DualMachine(KernelScores):
                 solution = self._fit_kernel(problem, seed, warm)
         objective, gap, lost = solution.objective, solution.gap, 0.0
         if self._is_linear():
-            objective, gap, lost = self._certified(problem, solution, origin is not None)
+            with np.errstate(over="ignore", invalid="ignore"):
+                objective, gap, lost = self._certified(problem, solution, origin is not None)
         check_finite(self, objective)
         if self.warm_start:
             self._warm_state = WarmStart(solution, problem.y, self.C * problem.weight, loss)
@@ -210,7 +212,7 @@ class DualMachine(KernelScores):
 
     def _margin_loss(self, problem: Problem) -> tuple[np.ndarray, tuple[Any, ...]]:
         """The weights of the losses, and the loss as `_ext.published_losses` takes it."""
-        return self.C * problem.weight, self._loss(problem.n_classes)
+        return float(self.C) * problem.weight, self._loss(problem.n_classes)
 
     def _penalty(self, W: np.ndarray, b: np.ndarray) -> float:
         """The penalty of class vectors and intercepts."""

@@ -155,7 +155,8 @@ class LpNormSVC(DualMachine):
             return super()._penalty(W, b)
         norms = np.sqrt(np.einsum("ij,ij->i", W, W))
         largest = float(norms.max())
-        return 0.5 * largest**2 * float(((norms / largest) ** self.p).sum()) ** (2 / self.p) if largest > 0 else 0.0
+        p = float(self.p)
+        return 0.5 * largest**2 * float(((norms / largest) ** p).sum()) ** (2 / p) if largest > 0 else 0.0
 
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         if suits(problem.X, problem.n_classes, self._tuning.many_classes):
@@ -214,4 +215,4 @@ class LpNormSVC(DualMachine):
         diagonal = gram_diagonal(X, self.kernel, self._gamma, self.degree, self.coef0)
         steps = UNIT * (len(state.W) + value_steps(self.kernel, X.shape[1], self.degree))
         error = steps * (float(np.abs(diagonal).max()) * np.abs(state.W).sum(axis=0).max() + np.abs(state.b).max())
-        return 2 * self.C * float(problem.weight.sum()) * error / max(state.objective, np.finfo(float).tiny)
+        return 2 * float(self.C) * float(problem.weight.sum()) * error / max(state.objective, np.finfo(float).tiny)

@@ -265,7 +265,7 @@ class ODMClassifier(DualMachine):
         return self._published(end)
 
     def _limits(self, seed: int) -> Limits:
-        return Limits(self.tol, self.max_iter, self.max_outer, self.n_init, seed, self._tuning)
+        return Limits(float(self.tol), int(self.max_iter), int(self.max_outer), self.n_init, seed, self._tuning)
 
     def _published(self, end: OdmSolution) -> OdmSolution:
         self.outer_objectives_, self.n_outer_iter_ = end.objectives, len(end.objectives) - 1
@@ -277,10 +277,11 @@ class ODMClassifier(DualMachine):
         if solution.converged and published <= max(self.tol, solution.gap or 0.0):
             return
         within = f"within max_iter={self.max_iter} passes and max_outer={self.max_outer} majorisers"
-        if solution.stuck:
+        stuck = solution.stuck or solution.converged  # as far as double precision goes
+        if stuck:
             within = f"in {solution.n_iter} passes, after which nothing moved any more"
         last = "" if solution.gap is None else f", the last majoriser with a relative duality gap of {solution.gap:.2e}"
         warn_of_fit(
             f"{type(self).__name__} did not reach tol={self.tol:.2e} {within}{last}. Increase "
-            f"{'' if solution.stuck else 'max_iter, max_outer or '}tol, or scale the features."
+            f"{'' if stuck else 'max_iter, max_outer or '}tol, or scale the features."
         )

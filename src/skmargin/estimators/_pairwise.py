@@ -228,7 +228,8 @@ class PairwiseMachines(MarginClassifier):
         if isinstance(prepared.source, Features):
             return
         square = self._longest(prepared)
-        lost = max(float(score_rounding(a.T, square).max()) for a in coef)
+        with np.errstate(over="ignore"):
+            lost = max(float(score_rounding(a.T, square).max()) for a in coef)
         if lost > LOST_SCORES:
             warn_of_fit(
                 f"{type(self).__name__} has coefficients that cancel: its scores are wrong by about {lost:.0e}. "
