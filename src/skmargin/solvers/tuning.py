@@ -170,7 +170,9 @@ class LinearTuning:
 class ManyClassesTuning:
     """Linear machines of very many classes (solvers/many_classes)."""
 
-    many: int = constant(4000, "classes from which scans in tiles beat checks row by row", "set by hand: at up to 3,000 classes checks row by row were faster")
+    many: int = constant(
+        4000, "classes from which scans in tiles beat checks row by row", "by hand: slower at up to 3,000 classes"
+    )
     large_w: int = constant(5 * 10**7, "and numbers of W, which no cache holds", HARDWARE)
     new_rivals: int = constant(16, "rivals that a scan gives a sample; 8 need two scans more", GENERATED_TEXT)
     new_rivals_sum: int = constant(64, "the same where every rival counts")
