@@ -27,6 +27,8 @@ from skmargin import M3SVC, CrammerSingerSVC
 from skmargin.model_files import ModelFileError, describe_model, load_model, model_classes, save_model
 from skmargin.model_selection import MarginSearchCV
 
+pytestmark = pytest.mark.filterwarnings("ignore:TopKSVC with k=")  # more than there are rivals
+
 X, y = load_iris(return_X_y=True)
 LABELS = {
     "int": y,

@@ -46,6 +46,8 @@ import skmargin
 from skmargin import CrammerSingerSVC
 from skmargin.model_files import ModelFileError, load_model, model_classes, save_model
 
+pytestmark = pytest.mark.filterwarnings("ignore:TopKSVC with k=")  # more than there are rivals
+
 X, y = load_iris(return_X_y=True)
 X, y = X[::2], y[::2]
 WORDS = np.array(["a b", "b c d", "Ä ö"], dtype=object)[y]

@@ -37,6 +37,11 @@ from skmargin import (
 from skmargin.model_files import load_model, save_model
 from skmargin.onnx import to_onnx
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:TopKSVC with k="),  # more than there are rivals
+    pytest.mark.filterwarnings("ignore:kernel='sigmoid' is not positive semi-definite"),
+]
+
 REAL = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer, "digits": load_digits}
 ROUNDING = {np.float32: 2e-5, np.float64: 1e-9}
 TEMPERATURE = parse_version(sklearn.__version__) >= parse_version("1.8")

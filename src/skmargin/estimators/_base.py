@@ -386,12 +386,12 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         return tags
 
 
-def warn_of_fit(message: str) -> None:
-    """Say that a fit did not converge, at the line that asked for it: the first that is not of `MACHINERY`."""
+def warn_of_fit(message: str, category: type[Warning] = ConvergenceWarning) -> None:
+    """Say what is wrong with a fit at the line that asked for it: the first that is not of `MACHINERY`."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in MACHINERY:
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, ConvergenceWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def check_caps(C: float, weight: np.ndarray, most: float, name: str = "C") -> None:

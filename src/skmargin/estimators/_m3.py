@@ -21,6 +21,7 @@ from .._runtime.threads import blas_threads
 from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
 from ..regularizers import PairwisePower
 from ..rows.blocks import BlockRows
+from ..rows.collections import Collections
 from ..rows.files import OpenRows
 from ..rows.gram import KERNELS, gram, resolve_gamma, value_steps
 from ..solvers.blocks.from_rows import is_small, load
@@ -262,11 +263,15 @@ class M3SVC(KernelScores):
         if gap > self.tol:
             self._warn_not_converged(gap)
 
-    def _fit_rows(self, rows: OpenRows) -> None:
+    def _fit_rows(self, rows: OpenRows | Collections, checkpoint: Any) -> None:
         """Fit to rows in blocks."""
+        if checkpoint is not None:
+            raise ValueError("M3SVC keeps no checkpoint; leave checkpoint out.")
         for name, allowed in (("kernel", ("linear",)), ("loss", ("log_loss",)), ("solver", ("auto", "newton-cg"))):
             if (value := getattr(self, name)) not in allowed:
-                raise ValueError(f"Rows in blocks (open_rows) need {name}={allowed[0]!r}, got {name}={value!r}.")
+                raise ValueError(
+                    f"Rows in blocks and Dask collections need {name}={allowed[0]!r}, got {name}={value!r}."
+                )
         self._fit_blocks(self._count_rows(rows))
 
     def _fit_blocks(self, rows: BlockRows) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
+from ..solvers.blocks.newton import BlockState
+from ._base import Problem, warn_of_fit
 from ._dual import DualMachine
 
 
@@ -131,19 +132,22 @@ class TopKSVC(DualMachine):
         )  # fmt: skip
         self.k = k
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TopKSVC:
-        super().fit(X, y, sample_weight)
+    def _loss(self, n_classes: int) -> tuple[str, int]:
+        return "top", min(self.k, n_classes - 1)
+
+    def _fit_problem(self, problem: Problem) -> None:
+        super()._fit_problem(problem)
+        self._warn_of_few_rivals()
+
+    def _publish_blocks(self, found: BlockState) -> None:
+        super()._publish_blocks(found)
+        self._warn_of_few_rivals()
+
+    def _warn_of_few_rivals(self) -> None:
         rivals = len(self.classes_) - 1
         if self.k > rivals > 1:  # with one rival every k is the same machine
-            warnings.warn(
+            warn_of_fit(
                 f"TopKSVC with k={self.k} has only {rivals} rivals for each of its {rivals + 1} classes: all of them "
                 f"count, as with k={rivals}.",
                 UserWarning,
-                stacklevel=2,
             )
-        return self
-
-    fit.__doc__ = DualMachine.fit.__doc__
-
-    def _loss(self, n_classes: int) -> tuple[str, int]:
-        return "top", min(self.k, n_classes - 1)

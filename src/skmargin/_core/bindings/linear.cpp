@@ -1,5 +1,7 @@
 // Python face of the linear block ascent (solvers/dual/linear.py, solvers/odm/inner_linear.py), and of passes over
 // rows.
+#include <algorithm>
+#include <cmath>
 #include "bindings/contract.hpp"
 #include "linear/face_cg.hpp"
 
@@ -44,6 +46,11 @@ Outcome ascend(const View& rows, const Loss& loss, const Problem& problem, const
     out.score_size = ascent.stretch() * ascent.state.model.score_size();
     for (double& w : W) w *= ascent.stretch();
     for (double& v : b) v *= ascent.stretch();
+    // A hinge takes a score that is no number for one beyond its margin: the losses may have missed it.
+    if (!std::all_of(b.begin(), b.end(), [](double v) { return std::isfinite(v); })) {
+        out.gap = infinity;
+        out.converged = false;
+    }
     return out;
 }
 
