@@ -331,7 +331,9 @@ class M3SVC(KernelScores):
         self._publish(state, objective, problem, factor)
         if origin is not None:
             self.intercept_ = at_origin(self.coef_, self.intercept_, origin)
-        return self._certify(state, objective, given, columns)
+        penalty = objective.penalty
+        del objective, factor, rows, theta  # the evaluation needs the rows as they were given only
+        return self._certify(state, penalty, given, columns)
 
     @available_if(_is_linear)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -516,16 +518,14 @@ class M3SVC(KernelScores):
         self._set_solution(theta, problem, factor)
         check_finite(self)
 
-    def _certify(
-        self, state: PrimalState, objective: PrimalObjective, problem: Problem, columns: np.ndarray | None
-    ) -> float:
+    def _certify(self, state: PrimalState, penalty: Any, problem: Problem, columns: np.ndarray | None) -> float:
         """Objective and gap of what is published; returns the gap."""
         if columns is not None:
             found = self._evaluated_kernel(problem, columns)
         else:
             W, b = _all_classes(self.coef_).T, _all_classes(self.intercept_[:, None])[:, 0]
-            penalty = objective.penalty.value(W) + self.eps * float(np.vdot(W, W) + b @ b)
-            found = evaluate(problem.X, self.coef_, self.intercept_, self._sums(problem), penalty, self.tol)
+            value = penalty.value(W) + self.eps * float(np.vdot(W, W) + b @ b)
+            found = evaluate(problem.X, self.coef_, self.intercept_, self._sums(problem), value, self.tol)
         check_finite(self, found.objective)
         # What rounding does to the losses it does to their slopes, which make the bound.
         self.objective_, self.dual_gap_ = found.objective, found.gap(state.certificate.dual - found.rounding)

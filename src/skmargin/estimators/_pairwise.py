@@ -33,6 +33,9 @@ class Basis(NamedTuple):
     to_rows: np.ndarray | None
 
 
+EVALUATED = 1 << 16  # numbers of the rows that are scored at once
+
+
 class Prepared(NamedTuple):
     """Training data, for kernels with the rows sorted by class, and what the two-class machines are fitted on."""
 
@@ -211,7 +214,9 @@ class PairwiseMachines(MarginClassifier):
         """
         source = prepared.source
         if isinstance(source, Features):
-            F = exact_scores(source.rows(rows), coef.T, b)
+            step = max(1, EVALUATED // max(1, len(coef)))  # rows at a time: they are copied
+            parts = [exact_scores(source.rows(rows[at : at + step]), coef.T, b) for at in range(0, len(rows), step)]
+            F = np.concatenate(parts)
             square = np.einsum("ij,ij->j", coef, coef)
             return F, square, square
         F = source.square(rows) @ coef

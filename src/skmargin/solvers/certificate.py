@@ -31,11 +31,11 @@ UNIT = 2.0**-53
 NEGLIGIBLE = 0.01  # share of the tolerance that rounding may have before the scores are taken about an origin
 ACCURATE = 1e-10  # error of a score, beside margins of one, that needs no second look
 NO_BOUND = 0.01  # share of the objective from which on rounding leaves no bound but zero
-BLOCK = 1 << 18  # numbers in a block of rows
+BLOCK = 1 << 16  # numbers in a block of rows
 DIRECT = 1 << 14  # numbers of W up to which the core's product is faster than that of BLAS
 DENSE = 10**8  # numbers of sparse rows that may be written out, a block at a time, to take them about an origin
 FAR = 1e4  # square of the mean beside the spread of the rows from which on they are centred before a solve
-SAMPLE = 32  # rows that tell whether they are
+SAMPLE, SAMPLE_NUMBERS = 32, 1 << 15  # rows that tell whether they are, eight at least, and their numbers: memory
 
 Losses = Callable[[slice, np.ndarray, np.ndarray], tuple[float, float]]  # rows, scores, their rounding: sum and largest
 
@@ -206,7 +206,8 @@ def far_origin(X: Any) -> np.ndarray | None:
 
     Some of the rows tell: to be wrong costs digits in the solver, which the certificate confesses.
     """
-    some = X[:: max(1, X.shape[0] // SAMPLE)]
+    most = min(SAMPLE, max(8, SAMPLE_NUMBERS // max(1, X.shape[1])))
+    some = X[:: max(1, X.shape[0] // most)]
     if sparse.issparse(X):
         n = some.shape[0]
         centre = np.bincount(some.indices, some.data, X.shape[1]) / n
