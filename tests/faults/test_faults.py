@@ -130,7 +130,6 @@ else:
 @pytest.mark.parametrize(
     "machine",
     [
-        "LSSVC(basis='all')",
         "CrammerSingerSVC(kernel='rbf', max_iter=3, tol=1.0, n_jobs=1)",
         "M3SVC(kernel='rbf', max_iter=3, tol=1.0)",
     ],

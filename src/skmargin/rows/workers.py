@@ -24,8 +24,8 @@ from sklearn.utils.multiclass import type_of_target
 from .blocks import Block, Sums, Task, map_blocks, rows_in_block
 
 FAN_IN = 8  # sums that are added by one task: a tree of 64 partitions has two levels
-RESUBMISSIONS = 20  # attempts at a pass whose tasks die with their workers too often for Dask's own patience
-FORGET_SECONDS = 0.5  # until a scheduler has forgotten tasks that were cancelled
+ATTEMPTS = 20  # at a pass whose tasks die with their workers too often for Dask's own patience
+FORGET_SECONDS = 1.0  # until a scheduler has forgotten tasks that were cancelled
 WORKER_TIMEOUT = 60.0  # seconds without a worker, unless Dask's configuration says otherwise
 
 
@@ -249,23 +249,25 @@ def current_client() -> Any:
 
 
 def _on_cluster(client: Any, values: list[Delayed]) -> list[Any]:
-    from distributed import KilledWorker
+    from distributed import CancelledError, KilledWorker
 
-    for _ in range(RESUBMISSIONS):
+    for _ in range(ATTEMPTS):
         futures = client.compute(values)
         try:
             return _gather(client, futures)
-        except KilledWorker:
-            # A task was on so many workers that died that Dask blames the task.  Ours do not kill workers: again, once
-            # the scheduler has forgotten the blame.
-            client.cancel(futures, force=True)
-            del futures
-            time.sleep(FORGET_SECONDS)
+        except (KilledWorker, CancelledError):
+            # A task was on so many workers that died that Dask blames the task, or gives up those that need it.  Ours
+            # do not kill workers: again, once the scheduler has forgotten them, which nothing may refer to any more.
+            if client.status != "running":
+                raise
         except BaseException:
             client.cancel(futures, force=True)
             raise
+        client.cancel(futures, force=True)
+        del futures
+        time.sleep(FORGET_SECONDS)
     raise RuntimeError(
-        f"Workers died in {RESUBMISSIONS} attempts at one pass; give them more memory, or use smaller partitions."
+        f"Workers died in {ATTEMPTS} attempts at one pass; give them more memory, or use smaller partitions."
     )
 
 
