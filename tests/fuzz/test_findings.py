@@ -4,6 +4,7 @@ import time
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -20,7 +21,6 @@ def test_past_findings(name):
 
 
 def test_a_column_that_double_precision_cannot_carry_is_named():
-    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"size": rng.standard_normal(90), "time": 1.7e15 + rng.standard_normal(90)})
     y = (frame["time"] - 1.7e15 > 0).astype(int).to_numpy()
@@ -70,7 +70,6 @@ def test_a_missing_probability_says_what_to_do(name):
 
 
 def test_labels_that_are_one_hot_or_missing():
-    pd = pytest.importorskip("pandas")
     X = np.random.default_rng(0).standard_normal((4, 2))
     with pytest.raises(ValueError, match=r"give y\.argmax\(axis=1\)"):
         CrammerSingerSVC().fit(X, np.eye(2)[[0, 1, 0, 1]])
