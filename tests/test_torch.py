@@ -8,8 +8,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is an optional extra and is not installed here")
 
+from skmargin import M3SVC  # noqa: E402
 from skmargin.losses import LogLoss, SmoothedSumHinge  # noqa: E402
 from skmargin.regularizers import PairwisePower  # noqa: E402
+from skmargin.solvers.primal.adam import random_start  # noqa: E402
 from skmargin.torch import M3Loss, PairwiseMarginPenalty  # noqa: E402
 
 
@@ -119,3 +121,34 @@ def test_large_scores_have_finite_losses(loss):
 def test_the_library_does_not_import_torch():
     code = "import sys, skmargin, skmargin.estimators._m3; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.filterwarnings("ignore:M3SVC stopped")
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_the_authors_run_is_that_of_torch(loss):
+    """Full batches, torch's own Adam and losses, from the weights that our seed draws."""
+    rng = np.random.default_rng(0)
+    X, y, lam, p, lr = rng.normal(size=(40, 5)) + 1, rng.permutation(np.arange(40) % 4), 0.01, 4, 0.05
+    model = M3SVC(
+        2 * 4 * lam, p=p, loss=loss, delta=0, solver="adam", batch_size=None, init="random", learning_rate=lr,
+        max_iter=100, tol=1e-12, random_state=7,
+    ).fit(X, y)  # fmt: skip
+    start = random_start((6, 4), 5, np.random.RandomState(7))
+    layer, rows, target = torch.nn.Linear(5, 4).double(), torch.tensor(X), torch.tensor(y)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor(start[:-1].T))
+        layer.bias.copy_(torch.tensor(start[-1]))
+    optimizer = torch.optim.Adam(layer.parameters(), lr=lr)
+    for _ in range(100):
+        scores, W = layer(rows), layer.weight
+        if loss == "log_loss":
+            data = torch.nn.functional.cross_entropy(scores, target) / 4
+        else:
+            data = torch.nn.functional.multi_margin_loss(scores, target)
+        value = data + lam / 40 * torch.norm(W.unsqueeze(1) - W.unsqueeze(0), p=2, dim=2).pow(p).sum()
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+    W, b = layer.weight.detach().numpy(), layer.bias.detach().numpy()
+    np.testing.assert_allclose(model.coef_, W - W.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(model.intercept_, b - b.mean(), atol=1e-9)

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
@@ -16,35 +15,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .._runtime.progress import print_line, report
-from .._runtime.threads import blas_threads
 from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
-from ..regularizers import PairwisePower
+from ..regularizers import PairwisePower, SmoothPenalty
 from ..rows.blocks import BlockRows
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
-from ..rows.gram import KERNELS, gram, resolve_gamma, value_steps
+from ..rows.gram import KERNELS
 from ..solvers.blocks.from_rows import is_small, load
 from ..solvers.blocks.log_loss import solve_log_loss, suits_log_loss
-from ..solvers.certificate import UNIT, Evaluation, Losses, at_origin, evaluate, far_origin, minus
-from ..solvers.primal.adam import AdamState, adam_epoch
-from ..solvers.primal.driver import PrimalState, minimise
-from ..solvers.primal.factor import GramFactor, WideRows, factorise, wide_rows
-from ..solvers.primal.objective import PrimalObjective
-from ._base import (
-    COUNT,
-    GOAL,
-    JOBS,
-    MOST_CAP,
-    Problem,
-    check_caps,
-    check_compressed,
-    check_finite,
-    fitting,
-    seed_of,
-    weights_of_classes,
-)
-from ._scores import KernelScores
+from ..solvers.primal.adam import AdamState, adam_epoch, random_start
+from ._base import COUNT, JOBS, Problem, check_compressed, fitting, seed_of, weights_of_classes
+from ._primal import PrimalMachine
 
 
 def _has_log_loss(model: Any) -> bool:
@@ -59,7 +40,7 @@ def _is_linear(model: Any) -> bool:
     return True
 
 
-class M3SVC(KernelScores):
+class M3SVC(PrimalMachine):
     """Multi-class SVM that maximises the minimum margin between classes.
 
     Minimises, over class vectors ``w_l`` and intercepts ``b_l`` with scores ``f_il = w_l'x_i + b_l``::
@@ -94,12 +75,16 @@ class M3SVC(KernelScores):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     solver : {"auto", "newton-cg", "lbfgs", "adam"}, default="auto"
-        ``"auto"``: L-BFGS, and Newton's method for few parameters or narrow smoothing.  ``"adam"``: as published, for
-        comparison (``max_iter`` epochs of mini-batches).
+        ``"auto"``: L-BFGS, and Newton's method for few parameters or narrow smoothing.  ``"adam"``: the method of the
+        paper, for comparison, ``max_iter`` epochs.  The authors' own run is ``solver="adam", batch_size=None,
+        init="random", max_iter=500`` with the log loss.
     learning_rate : float, default=0.01
         Step of Adam, also in :meth:`partial_fit`.
-    batch_size : int, default=256
-        Rows in a step of Adam.
+    batch_size : int or None, default=256
+        Rows in a step of Adam; None takes all.
+    init : {"zero", "random"}, default="zero"
+        Where Adam starts: ``"random"`` draws every weight and intercept evenly between ``-1/sqrt(n_features)`` and
+        ``1/sqrt(n_features)``, as a linear layer of PyTorch does.  The other solvers end at the minimum from any start.
     fit_intercept : bool, default=True
         Whether the scores have intercepts.
     class_weight : dict or "balanced", default=None
@@ -113,7 +98,7 @@ class M3SVC(KernelScores):
     n_jobs : int or None, default=None
         Threads of the long loops; None means one, -1 all.  The result is the same for every number.
     random_state : int, RandomState instance or None, default=None
-        Order of the rows in Adam.
+        Order of the rows in Adam, and its random start.
     verbose : int, default=0
         Print how far a long fit is, once a second, and each certificate on the way.
 
@@ -159,10 +144,6 @@ class M3SVC(KernelScores):
     """
 
     _in_blocks = True
-    objective_: float
-    dual_gap_: float | None
-    n_iter_: int
-    _weight_seen: float
     _parameter_constraints: ClassVar[dict] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "p": [Interval(Real, 1, None, closed="left")],
@@ -175,7 +156,8 @@ class M3SVC(KernelScores):
         "coef0": [Interval(Real, None, None, closed="neither")],
         "solver": [StrOptions({"auto", "newton-cg", "lbfgs", "adam"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "init": [StrOptions({"zero", "random"})],
         "fit_intercept": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -185,8 +167,6 @@ class M3SVC(KernelScores):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-
-    _model_state = ("_gamma", "_weight_seen")  # the weight of all rows, against which partial_fit sets new ones
 
     def __init__(
         self,
@@ -202,7 +182,8 @@ class M3SVC(KernelScores):
         coef0: float = 0.0,
         solver: str = "auto",
         learning_rate: float = 0.01,
-        batch_size: int = 256,
+        batch_size: int | None = 256,
+        init: str = "zero",
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-3,
@@ -224,6 +205,7 @@ class M3SVC(KernelScores):
         self.solver = solver
         self.learning_rate = learning_rate
         self.batch_size = batch_size
+        self.init = init
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol
@@ -255,14 +237,6 @@ class M3SVC(KernelScores):
         self._fit_problem(self._check_problem(X, y, sample_weight), old)
         return self
 
-    def _fit_problem(self, problem: Problem, old: M3SVC | None = None) -> None:
-        """Fit to checked rows in memory."""
-        check_caps(float(self.alpha), np.ones(1), MOST_CAP, "alpha")
-        with blas_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # refused at the end
-            gap = self._solve(problem, old)
-        if gap > self.tol:
-            self._warn_not_converged(gap)
-
     def _fit_rows(self, rows: OpenRows | Collections, checkpoint: Any) -> None:
         """Fit to rows in blocks."""
         if checkpoint is not None:
@@ -283,7 +257,7 @@ class M3SVC(KernelScores):
         if not suits_log_loss(d, k):
             raise ValueError(f"Rows in blocks with {d} features and {k} classes are too wide for M3SVC.")
         state = solve_log_loss(
-            rows, PairwisePower(self.alpha, self.p), bool(self.fit_intercept), self.eps, tol=self.tol,
+            rows, self._penalty(), bool(self.fit_intercept), self.eps, tol=self.tol,
             max_iter=self.max_iter, seed=seed_of(self.random_state), verbose=self.verbose,
         )  # fmt: skip
         theta, certificate = state.theta, state.certificate
@@ -296,44 +270,6 @@ class M3SVC(KernelScores):
         self.objective_, self.dual_gap_, self.n_iter_ = certificate.primal, certificate.relative, state.n_iter
         if certificate.relative > self.tol:
             self._warn_not_converged(certificate.relative)
-
-    def _solve(self, given: Problem, old: M3SVC | None) -> float:
-        """Solve, publish, and return the certified gap."""
-        origin = None
-        if self._is("linear") and self.fit_intercept and self.eps == 0:
-            origin = far_origin(given.X)
-        problem = given if origin is None else given._replace(X=minus(given.X, origin))
-        factor, rows, columns = self._factor(problem)
-        objective = PrimalObjective(
-            rows,
-            problem.y,
-            problem.weight,
-            problem.n_classes,
-            self._loss(),
-            PairwisePower(self.alpha, self.p),
-            bool(self.fit_intercept),
-            self.eps,
-            self._tuning.primal,
-            self.n_jobs,
-        )
-        theta = self._start(old, problem, factor, objective, origin)
-        if self.solver == "adam":
-            state = self._fit_adam(objective, theta)
-        else:
-            state = minimise(
-                objective,
-                theta,
-                solver=self.solver,
-                tol=GOAL * float(self.tol),
-                max_iter=self.max_iter,
-                verbose=self.verbose,
-            )
-        self._publish(state, objective, problem, factor)
-        if origin is not None:
-            self.intercept_ = at_origin(self.coef_, self.intercept_, origin)
-        penalty = objective.penalty
-        del objective, factor, rows, theta  # the evaluation needs the rows as they were given only
-        return self._certify(state, penalty, given, columns)
 
     @available_if(_is_linear)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -380,9 +316,12 @@ class M3SVC(KernelScores):
             weight = weight * weights_of_classes(self.class_weight, self.classes_)[codes]
         fitted = self.__sklearn_is_fitted__() and hasattr(self, "coef_")  # a call that failed may have set classes_
         if not (fitted and hasattr(self, "_adam")):
-            self._adam = AdamState.start(np.zeros((X.shape[1] + self.fit_intercept, len(self.classes_)), X.dtype))
+            start = np.zeros((X.shape[1] + self.fit_intercept, len(self.classes_)))
             if fitted:  # go on from a whole fit, or from a file, which keeps the solution but no moments
-                self._fill(self._adam.theta)
+                self._fill(start)
+            elif self.init == "random":
+                start = random_start(start.shape, X.shape[1], check_random_state(self.random_state))
+            self._adam = AdamState.start(start.astype(X.dtype))
         before = self._weight_seen if fitted else 0.0
         kept = np.flatnonzero(weight > 0)
         if len(kept):
@@ -392,11 +331,14 @@ class M3SVC(KernelScores):
                 X,
                 codes,
                 weight,
-                self._loss().smoothed(self.delta or 1e-2),
-                PairwisePower(self.alpha, self.p).smoothed(1e-3),
+                self._loss(),
+                self._penalty(),
+                fit_intercept=bool(self.fit_intercept),
+                eps=self.eps,
+                learning_rate=self.learning_rate,
+                batch_size=self.batch_size,
                 total=before + float(weight.sum()),
                 rng=check_random_state(self.random_state),
-                **self._adam_options(),
             )
         self._weight_seen = before + float(weight.sum())
         W, b = self._split(self._adam.theta)
@@ -409,162 +351,8 @@ class M3SVC(KernelScores):
     def _loss(self) -> SmoothLoss:
         return LogLoss() if self.loss == "log_loss" else SmoothedSumHinge(self.delta)
 
-    def _split(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return (theta[:-1], theta[-1]) if self.fit_intercept else (theta, np.zeros(theta.shape[1], theta.dtype))
-
-    def _adam_options(self) -> dict[str, Any]:
-        return {
-            "fit_intercept": self.fit_intercept,
-            "eps": self.eps,
-            "learning_rate": self.learning_rate,
-            "batch_size": self.batch_size,
-        }
-
-    def _is_exact(self) -> bool:
-        return bool(self.solver != "adam")
-
-    def _fit_adam(self, objective: PrimalObjective, theta: np.ndarray | None) -> PrimalState:
-        rng = check_random_state(self.random_state)
-        theta = np.zeros(objective.shape) if theta is None else theta
-        adam = AdamState.start(objective.uncentred(theta).astype(objective.rows.X.dtype, copy=False))
-        smooth = objective.with_pieces(
-            objective.loss.smoothed(self.delta or 1e-2), objective.penalty.smoothed(1e-3 / objective.row_size)
-        )
-        for epoch in range(1, self.max_iter + 1):
-            adam = adam_epoch(
-                adam,
-                objective.rows.X,
-                objective.own[1],
-                objective.weight,
-                smooth.loss,
-                smooth.penalty,
-                total=objective.total,
-                rng=rng,
-                **self._adam_options(),
-            )
-            if epoch % self._tuning.primal.adam_check == 0 or epoch == self.max_iter:
-                point = smooth.point(objective.centred(adam.theta.astype(np.float64, copy=False)))
-                state = PrimalState(point.theta, smooth.certificate(point, objective), 0.0, epoch)
-                report(epoch / self.max_iter)
-                if self.verbose:
-                    print_line(
-                        f"Adam: {epoch} epochs, objective {state.certificate.primal:.6g}, relative gap {state.gap:.1e}"
-                    )
-                if state.gap <= GOAL * float(self.tol):
-                    break
-        return state
-
-    def _factor(self, problem: Problem) -> tuple[GramFactor | WideRows | None, Any, np.ndarray | None]:
-        """A factor of the Gram matrix for kernels and for dense rows with many more features than samples; the rows.
-
-        Of kernels also the values of all rows with those that span the solution.
-        """
-        X = problem.X
-        self._gamma = resolve_gamma(self.gamma, X, problem.weight, self.kernel)
-        if self.kernel == "linear":
-            n, d = X.shape
-            if sparse.issparse(X) or 2 * n > d or self.solver == "adam" or not X.any():
-                return None, X, None
-            return *wide_rows(X, self._tuning.primal), None
-        if self.kernel == "precomputed":
-            X = X[:, problem.kept]
-        K = gram(X, None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)
-        given = callable(self.kernel) or self.kernel == "precomputed"  # the others are computed in double here
-        factor = factorise(np.array(K, order="C"), X.dtype if given else np.float64)
-        return factor, factor.R, K[:, factor.pivots]
-
-    def _start(
-        self,
-        old: M3SVC | None,
-        problem: Problem,
-        factor: GramFactor | WideRows | None,
-        objective: PrimalObjective,
-        origin: np.ndarray | None,
-    ) -> np.ndarray | None:
-        """The last solution in the coordinates of the new problem, where it has the same classes and features."""
-        if (
-            old is None
-            or not np.array_equal(old.classes_, self.classes_)
-            or old.n_features_in_ != self.n_features_in_
-            or hasattr(old, "coef_") != (self.kernel == "linear")
-        ):
-            return None
-        theta = np.zeros(objective.shape)
-        W, b = self._split(theta)
-        if not isinstance(factor, GramFactor):
-            old._fill(theta, factor)
-            if origin is not None:
-                b += _all_classes(old.coef_) @ origin
-        else:
-            scores = old._scores(problem.X[factor.pivots]) - old.intercept_
-            W[:] = factor.start(_all_classes(scores.T).T)
-            if self.fit_intercept:
-                b[:] = _all_classes(old.intercept_[:, None])[:, 0]
-        return objective.centred(theta)
-
-    def _fill(self, theta: np.ndarray, wide: WideRows | None = None) -> None:
-        """Write the published solution into ``theta``."""
-        W, b = self._split(theta)
-        coef = _all_classes(self.coef_).T
-        W[:] = coef if wide is None else wide.start(coef)
-        b[:] = _all_classes(self.intercept_[:, None])[:, 0]
-
-    def _publish(
-        self, state: PrimalState, objective: PrimalObjective, problem: Problem, factor: GramFactor | WideRows | None
-    ) -> None:
-        """Publish the solution without what all classes share, of which only eps knows."""
-        theta = objective.uncentred(state.theta)
-        theta -= theta.mean(axis=1, keepdims=True)
-        self._set_solution(theta, problem, factor)
-        check_finite(self)
-
-    def _certify(self, state: PrimalState, penalty: Any, problem: Problem, columns: np.ndarray | None) -> float:
-        """Objective and gap of what is published; returns the gap."""
-        if columns is not None:
-            found = self._evaluated_kernel(problem, columns)
-        else:
-            W, b = _all_classes(self.coef_).T, _all_classes(self.intercept_[:, None])[:, 0]
-            value = penalty.value(W) + self.eps * float(np.vdot(W, W) + b @ b)
-            found = evaluate(problem.X, self.coef_, self.intercept_, self._sums(problem), value, self.tol)
-        check_finite(self, found.objective)
-        # What rounding does to the losses it does to their slopes, which make the bound.
-        self.objective_, self.dual_gap_ = found.objective, found.gap(state.certificate.dual - found.rounding)
-        self.n_iter_ = max(1, state.n_iter)
-        return self.dual_gap_
-
-    def _sums(self, problem: Problem) -> Losses:
-        """The losses of a block of scores: their sum, and the largest that it is within the rounding of the scores."""
-        loss = self._loss()
-
-        def losses(rows: slice, F: np.ndarray, error: np.ndarray) -> tuple[float, float]:
-            own, weight = (np.arange(len(F)), problem.y[rows]), problem.weight[rows]
-            value = loss.value(F, own, weight)
-            F[own] -= 2 * error
-            return value, loss.value(F, own, weight)
-
-        return losses
-
-    def _evaluated_kernel(self, problem: Problem, K: np.ndarray) -> Evaluation:
-        """The machine with a kernel as it is published, from the kernel of all rows with the support vectors."""
-        W, b = _all_classes(self.dual_coef_.T).T, _all_classes(self.intercept_[:, None])[:, 0]
-        own = np.searchsorted(problem.kept, self.support_)
-        inner = W.T @ (K[own] @ W)
-        steps = UNIT * (len(W) + value_steps(self.kernel, problem.X.shape[1], self.degree))
-        error = steps * (np.abs(K).max(axis=1) * np.abs(W).sum(axis=0).max() + np.abs(b).max())
-        value, largest = self._sums(problem)(slice(0, len(K)), K @ W + b, error)
-        penalty = PairwisePower(self.alpha, self.p).value_of_gram(inner) + self.eps * float(np.trace(inner) + b @ b)
-        longest = float(np.square(np.sqrt(np.maximum(np.diagonal(K[own]), 0.0)) @ np.abs(W)).max())
-        lost = self.p * steps * longest / max(float(np.trace(inner)), np.finfo(float).tiny)  # digits of the penalty
-        return Evaluation(value + penalty, max(0.0, largest - value) + min(1.0, lost) * penalty)
-
-    def _set_solution(self, theta: np.ndarray, problem: Problem, factor: GramFactor | WideRows | None) -> None:
-        W, b = self._split(theta)
-        self.__dict__.pop("_adam", None)
-        self._weight_seen = float(problem.weight.sum())
-        if not isinstance(factor, GramFactor):
-            self._set_linear((W if factor is None else factor.vectors(W)).T, b)
-        else:
-            self._set_kernel(problem, factor.coefficients(W), b, factor.pivots)
+    def _penalty(self) -> SmoothPenalty:
+        return PairwisePower(self.alpha, self.p)
 
     @available_if(_has_log_loss)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -599,8 +387,3 @@ class M3SVC(KernelScores):
         """
         scores = self.decision_function(X)
         return log_softmax(scores, axis=1) if scores.ndim == 2 else log_expit(np.column_stack([-scores, scores]))
-
-
-def _all_classes(rows: np.ndarray) -> np.ndarray:
-    """One row a class from the published form, which holds the difference where there are two classes."""
-    return np.vstack([-rows / 2, rows / 2]) if len(rows) == 1 else rows

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
@@ -40,6 +41,9 @@ class MultiMarginSVC(DualMachine):
         "dual" is exact and certified.  "svrg" is the stochastic gradient method with variance reduction of the paper,
         for linear machines, which publishes ``trajectory_``.  Its gap is certified too, but with a large C, or features
         that are not scaled, it stops far above ``tol``, and says so.
+    learning_rate : "adaptive" or float, default="adaptive"
+        Step of SVRG.  "adaptive" falls where an epoch gains too little; a number is a constant step, as in the paper,
+        for which every epoch counts, also one that raises the objective.
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
         Kernel.  With ``"linear"`` the class vectors themselves are found and stored.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -118,6 +122,7 @@ class MultiMarginSVC(DualMachine):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **DualMachine._parameter_constraints,
         "solver": [StrOptions({"dual", "svrg"})],
+        "learning_rate": [StrOptions({"adaptive"}), Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -125,6 +130,7 @@ class MultiMarginSVC(DualMachine):
         C: float = 1.0,
         *,
         solver: str = "dual",
+        learning_rate: float | str = "adaptive",
         kernel: Any = "linear",
         gamma: float | str = "scale",
         degree: float = 3,
@@ -145,6 +151,7 @@ class MultiMarginSVC(DualMachine):
             warm_start=warm_start, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.solver = solver
+        self.learning_rate = learning_rate
 
     def _is_exact(self) -> bool:
         return self.solver != "svrg"
@@ -163,12 +170,15 @@ class MultiMarginSVC(DualMachine):
         limits = {"tol": GOAL * float(self.tol), "max_iter": self.max_iter, "seed": seed, "verbose": self.verbose}
         options: dict[str, Any] = {**limits, "fit_intercept": bool(self.fit_intercept), "tuning": self._tuning}
         if self.solver == "svrg":
-            epochs = solve_svrg(*task, state=None if warm is None else warm.start(SVRGState, problem.y), **options)
+            start = None if warm is None else warm.start(SVRGState, problem.y)
+            rate = None if isinstance(self.learning_rate, str) else float(self.learning_rate)
+            epochs = solve_svrg(*task, learning_rate=rate, state=start, **options)
             self._set_linear(epochs.W, epochs.b)
             self.trajectory_ = epochs.trajectory
             return epochs
-        start = None if warm is None else warm.start(DualState, problem.y)
-        state = solve_multi_margin(*task, state=start, n_jobs=self.n_jobs, **options)
+        state = solve_multi_margin(
+            *task, state=None if warm is None else warm.start(DualState, problem.y), n_jobs=self.n_jobs, **options
+        )
         self._set_linear(state.W, state.b)
         return state
 

@@ -11,8 +11,7 @@ from ._smooth import Own
 class SmoothedSumHinge:
     """``sum_{l != y} g(1 - f_y + f_l)`` with ``g(t) = (t + sqrt(t^2 + delta^2)) / 2``.
 
-    ``0 <= g(t) - max(0, t) <= delta / 2``; ``delta = 0`` is the hinge itself, which has values and a dual but no
-    derivatives.
+    ``0 <= g(t) - max(0, t) <= delta / 2``; ``delta = 0`` is the hinge itself, whose slope is 0 at its kink.
     """
 
     duals_share_a_bound = False
@@ -43,7 +42,8 @@ class SmoothedSumHinge:
     def value_slopes(self, F: np.ndarray, own: Own, s: np.ndarray) -> tuple[float, np.ndarray]:
         g, root = self._hinges(F, own)
         value = float(s @ g.sum(axis=1))
-        g /= root  # g'(t) = (1 + t / root) / 2
+        smooth = bool(F.dtype.type(self.delta**2))
+        np.divide(g, root, out=g, where=smooth or root > 0)  # g'(t) = (1 + t / root) / 2
         g *= s.astype(F.dtype, copy=False)[:, None]
         g[own] = -g.sum(axis=1)
         return value, g

@@ -1,9 +1,10 @@
 """Stochastic gradients with variance reduction for the machine of Xu et al. (2017), their algorithm 1.
 
 Problem: as in ``exact``.  An epoch takes the gradient at a snapshot and then n cheap steps (``_core/linear/svrg.hpp``).
-What the printed algorithm needs to be right: the function of one sample holds n times its loss, the snapshot holds b as
-well as W, and the step must fall, since the hinge is not smooth and a constant step stalls.  Here an epoch that gains
-too little halves the step, one that raises the objective is undone as well, and the others lengthen it by a tenth.
+What the printed algorithm needs to be right: the function of one sample holds n times its loss and the snapshot holds b
+as well as W.  The published step is constant (`Constant`): since the hinge is not smooth it stalls, or diverges.  The
+other one falls (`Adaptive`): an epoch that gains too little halves the step, one that raises the objective is undone as
+well, and the others lengthen the step by a tenth.
 
 Certificate: the subgradient of the losses at any W, b has duals 0 <= alpha_il <= cap_i (cap_i where the hinge is above
 zero), and with V = sum_i x_i c_i', v = sum_i c_i (c_{i,y_i} = sum_l alpha_il, c_il = -alpha_il) every such alpha bounds
@@ -28,7 +29,7 @@ from ..._runtime.progress import print_line, report
 from ...rows.arrays import Rows, core_rows
 from ...rows.gram import row_blocks
 from ..dual.state import relative_gap
-from ..tuning import DEFAULT, Tuning
+from ..tuning import DEFAULT, MultiMarginTuning, Tuning
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,53 @@ def first_step(X: Rows, cap: np.ndarray, n_classes: int) -> float:
     return float(1 / (n_classes + 1 + len(cap) * (cap * (norms + 1)).max()))
 
 
+@dataclass
+class Constant:
+    """The published step: every epoch counts, also one that raises the objective."""
+
+    step: float
+    share_done: float = 0.0
+    over = False
+
+    def accepts(self, value: float, new: float, tol: float) -> bool:
+        """Whether the epoch from ``value`` to ``new`` counts."""
+        self.over = not np.isfinite(new)  # diverged
+        return not self.over
+
+
+@dataclass
+class Adaptive:
+    """A step that falls where an epoch gains too little; several of these in a row end the run."""
+
+    step: float
+    tuning: MultiMarginTuning
+    halvings: int = 0
+
+    @property
+    def share_done(self) -> float:
+        """How near the end is, from 0 to 1."""
+        return self.halvings / self.tuning.halvings
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing moves any more."""
+        return self.halvings == self.tuning.halvings
+
+    def accepts(self, value: float, new: float, tol: float) -> bool:
+        """Whether the epoch from ``value`` to ``new`` counts."""
+        small = not (value - new) / value > 0.01 * tol
+        self.halvings = self.halvings + 1 if small else 0
+        self.step *= self.tuning.shrink if small else self.tuning.grow
+        return new < value
+
+
 def solve_svrg(
     X: Rows,
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
     *,
+    learning_rate: float | None = None,
     fit_intercept: bool = True,
     tol: float = 1e-3,
     max_iter: int = 10_000,
@@ -123,18 +165,24 @@ def solve_svrg(
     verbose: int = 0,
     tuning: Tuning = DEFAULT,
 ) -> SVRGState:
-    """Run epochs until the relative duality gap is ``tol``, or several halvings of the step gain next to nothing."""
+    """Run epochs until the relative duality gap is ``tol``, or several halvings of the step gain next to nothing.
+
+    ``learning_rate`` is the published constant step; None takes the one that adapts.
+    """
     W, b = np.zeros((n_classes, X.shape[1])), np.zeros(n_classes)
     if state is not None and state.W.shape == W.shape:  # duals fit every number of features, a point only its own
         W, b = state.W, state.b if fit_intercept else b
-    step = first_step(X, cap, n_classes)
+    rule: Constant | Adaptive = (
+        Adaptive(first_step(X, cap, n_classes), tuning.multi_margin)
+        if learning_rate is None
+        else Constant(learning_rate)
+    )
     *_, value = epoch(X, y, cap, W, b, fit_intercept=fit_intercept, step=0.0, seed=seed)
-    trajectory, halvings, mixture = [value], 0, Mixture(X, y, cap, n_classes, fit_intercept)
+    trajectory, mixture = [value], Mixture(X, y, cap, n_classes, fit_intercept)
     for n_iter in range(1, max_iter + 1):
+        step = rule.step
         new_W, new_b, new = epoch(X, y, cap, W, b, fit_intercept=fit_intercept, step=step, seed=seed + n_iter)
-        gain = (value - new) / value
-        small = not gain > 0.01 * tol
-        if new < value:
+        if rule.accepts(value, new, tol):
             W, b, value = new_W, new_b, new
         trajectory.append(value)
         mixture.add(new_W, new_b)
@@ -142,9 +190,7 @@ def solve_svrg(
         gap = relative_gap(value, value - mixture.bound)
         if verbose:
             print_line(f"SVRG: {n_iter} epochs, objective {value:.6g}, relative gap {gap:.1e}, step {step:.1e}")
-        halvings = halvings + 1 if small else 0
-        report(max(n_iter / max_iter, halvings / tuning.multi_margin.halvings))
-        step *= tuning.multi_margin.shrink if small else tuning.multi_margin.grow
-        if gap <= tol or halvings == tuning.multi_margin.halvings:
+        report(max(n_iter / max_iter, rule.share_done))
+        if gap <= tol or rule.over:
             break
     return SVRGState(W, b, value, n_iter, np.array(trajectory), gap)
