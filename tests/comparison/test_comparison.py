@@ -16,7 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 from sklearn.svm import LinearSVC
 
 import skmargin
-from skmargin.comparison import Comparison, ComparisonError, Model, advise, models
+from skmargin.comparison import Comparison, ComparisonError, Model, advise, choose, models
 from skmargin.datasets import Dataset, load_dataset
 from skmargin.report import ModelResult, corrected_paired_ttest, rank_models
 
@@ -152,6 +152,7 @@ def test_the_words_follow_the_numbers():
         advise(rank_models([best, level]))[2] == "Choose level: it is level with best, and of these the fastest to fit."
     )
     unknown = [model(name, best.fold_scores, None) for name in "ab"]
+    assert choose(rank_models([best, level])) is level and choose(rank_models([worse, equal, best])) is best
     assert "fastest" not in " ".join(advise(rank_models(unknown)))
     once = [model("a", [0.9], 1.0), model("b", [0.8], 1.0)]  # one fold: nothing to test
     assert advise(rank_models(once)) == ["Choose a: 90.0 % of new samples right."]

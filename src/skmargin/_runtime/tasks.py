@@ -15,7 +15,7 @@ from contextlib import nullcontext
 
 from sklearn import config_context, get_config
 
-from .threads import blas_threads
+from .threads import blas_threads, one_openmp_thread
 
 GRACE_SECONDS = 0.15  # wait for stopped workers; one inside a long call of LAPACK ends after that call
 
@@ -32,8 +32,11 @@ def run(tasks: Iterable[Callable[[], None]], n_threads: int, *, uninterruptible:
             task()
         return
     workers = _Workers()
-    with blas_threads(1) if n_threads > 1 else nullcontext():
-        pool = ThreadPoolExecutor(n_threads, thread_name_prefix="skmargin")
+    several = n_threads > 1
+    with blas_threads(1) if several else nullcontext():
+        pool = ThreadPoolExecutor(
+            n_threads, thread_name_prefix="skmargin", initializer=one_openmp_thread if several else None
+        )
         futures = {pool.submit(workers.call, task) for task in tasks}
         try:
             _wait(futures)

@@ -83,6 +83,15 @@ def blas_threads(count: int) -> Iterator[None]:
                     _first_limiter.restore_original_limits()
 
 
+def one_openmp_thread() -> None:
+    """Give the calling thread, for its life, no team of OpenMP: one of several workers would wait for its own team.
+
+    The number of BLAS belongs to the process, that of OpenMP (gradient boosting, nearest neighbours) to each thread.
+    """
+    for library in _libraries().select(user_api="openmp").lib_controllers:
+        library.set_num_threads(1)
+
+
 def thread_count(n_jobs: int | None) -> int:
     """Threads for `on_threads`: ``n_jobs`` as joblib counts it, one for None."""
     return int(effective_n_jobs(n_jobs))

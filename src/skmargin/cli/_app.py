@@ -79,7 +79,7 @@ def compare(
     metric: Metric = "accuracy",
     class_weight: ClassWeight = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Fit the first model on all data and write it, as 'fit' does.")
+        Path | None, typer.Option(metavar="FILE", help="Fit the chosen model on all data and write it, as 'fit' does.")
     ] = None,
     as_json: AsJson = False,
     resume: Annotated[

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from ..comparison import Comparison, Model, advise, models, telling_columns
+from ..comparison import Comparison, Model, advise, choose, models, telling_columns
 from ..report import ModelResult, write_report
 from ._common import (
     check_metric,
@@ -82,7 +82,7 @@ def compare(
             write_report(comparison.results(command, versions(), now()), report)
             say(f"Report: {report}", stderr=as_json)
         if save is not None and ranked:
-            best = next(model for model in comparison.models if model.name == ranked[0].name)
+            best = next(model for model in comparison.models if model.name == choose(ranked).name)
             fit_and_save(best, loaded, save, cv=cv, seed=seed, n_jobs=threads, metric=metric)
             say(f"Model file: {save} ({best.name})", stderr=as_json)
         if comparison.errors:

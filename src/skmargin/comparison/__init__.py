@@ -1,6 +1,6 @@
 """Comparison of models on one data set: tuning inside cross-validation, ranks, tests, and plain words."""
 
-from ._advice import advise
+from ._advice import advise, choose
 from ._compare import Comparison, ComparisonError, Fold
 from ._leaks import telling_columns
 from ._metrics import METRICS
@@ -13,6 +13,7 @@ __all__ = [
     "Fold",
     "Model",
     "advise",
+    "choose",
     "models",
     "telling_columns",
     "tuned",

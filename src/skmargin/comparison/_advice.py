@@ -60,6 +60,22 @@ def advise(
     return _choice(ranked, right) + _of_ours(ranked, own)
 
 
+def choose(ranked: Sequence[ModelResult]) -> ModelResult:
+    """The model that `advise` names first: the best one, or the fastest of those that are level with it."""
+    best = ranked[0]
+    level = [model for model in _equal(ranked) if np.mean(model.fold_scores) >= np.mean(best.fold_scores) - 1e-12]
+    return min([best, *level], key=_fit_time)
+
+
+def _equal(ranked: Sequence[ModelResult]) -> list[ModelResult]:
+    """The models that the folds do not tell from the first."""
+    return [model for model in ranked[1:] if model.p_value is not None and model.p_value >= LEVEL]
+
+
+def _fit_time(model: ModelResult) -> float:
+    return np.inf if model.fit_time is None else model.fit_time
+
+
 def _beats(best: ModelResult, baseline: ModelResult) -> bool:
     """Whether the folds show that the best model is better than the baseline.
 
@@ -87,7 +103,7 @@ def _of_ours(ranked: Sequence[ModelResult], own: Collection[str]) -> list[str]:
 
 def _choice(ranked: Sequence[ModelResult], right: str) -> list[str]:
     best = ranked[0]
-    equal = [model for model in ranked[1:] if model.p_value is not None and model.p_value >= LEVEL]
+    equal = _equal(ranked)
     if not equal:
         words = [f"Choose {best.name}: {right}."]
         if len(ranked) > 1 and all(model.p_value is not None for model in ranked[1:]):
@@ -96,13 +112,12 @@ def _choice(ranked: Sequence[ModelResult], right: str) -> list[str]:
     words = [f"{best.name} is first: {right}."]
     names = ", ".join(model.name for model in equal[:4]) + (f" and {len(equal) - 4} more" if len(equal) > 4 else "")
     words.append(f"The folds show no clear difference from {names} (p >= {LEVEL}).")
-    group = [best, *equal]
-    fastest = min(group, key=lambda model: np.inf if model.fit_time is None else model.fit_time)
+    chosen, fastest = choose(ranked), min([best, *equal], key=_fit_time)
     if fastest.fit_time is None:
         words.append(f"Choose {best.name}, or the simplest of these.")
     elif fastest is best:
         words.append(f"Choose {best.name}: of these it is also the fastest to fit.")
-    elif np.mean(fastest.fold_scores) >= np.mean(best.fold_scores) - 1e-12:
+    elif fastest is chosen:
         words.append(f"Choose {fastest.name}: it is level with {best.name}, and of these the fastest to fit.")
     else:
         words.append(f"Choose {best.name} for its score, or {fastest.name}, which of these is the fastest to fit.")
