@@ -39,8 +39,9 @@ EXTRAS_docs := docs
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
+# scikit-learn checks arrays of other libraries only where SciPy is told of them.
 test: $(STAMPS)/test ## run all tests
-	$(ONE_THREAD) $(PY) -m pytest -n auto $(ARGS)
+	SCIPY_ARRAY_API=1 $(ONE_THREAD) $(PY) -m pytest -n auto $(ARGS)
 
 perf: $(STAMPS)/test ## run the tests that assert on a clock or on a number of passes
 	$(ONE_THREAD) $(PY) -m pytest -m perf tests $(ARGS)

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -19,6 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from skmargin import M3SVC, CrammerSingerSVC
+from skmargin.datasets import table_preprocessor
 from skmargin.model_files import ModelFileError, describe_model, load_model, save_model, without_names
 
 FRAME, y = load_wine(return_X_y=True, as_frame=True)
@@ -38,6 +40,27 @@ def saved(model, path, **kwargs):
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "m.skm"
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, lambda frame: pl.from_pandas(frame).to_arrow()])
+def test_frames_of_other_libraries(convert, path):
+    """Polars and Arrow: numbers, text, categories, dates, truth values and missing cells, in any order."""
+    raw = FRAME[NAMES[:3]].reset_index(drop=True)
+    raw = raw.assign(
+        text=np.where(y == 0, "red", "white"),
+        level=pd.Categorical(np.where(y == 1, "low", "high")),
+        day=pd.date_range("2024-01-01", periods=len(raw)),
+        truth=y == 2,
+    )
+    raw.loc[3, NAMES[0]] = np.nan
+    model = make_pipeline(table_preprocessor(raw), CrammerSingerSVC(random_state=0)).fit(raw, y)
+    again = saved(model, path)
+    assert_array_equal(again.predict(convert(other_order(raw))), model.predict(raw))
+    with pytest.raises(ValueError, match="X has no column 'text', which the model needs"):
+        again.predict(convert(raw.drop(columns="text")))
+    plain = saved(CrammerSingerSVC(random_state=0).fit(FRAME, y), path)
+    with pytest.raises(ValueError, match="X has text in the column"):
+        plain.predict(convert(FRAME.assign(**{NAMES[2]: "x"})))
 
 
 @pytest.mark.parametrize("with_names", [True, False])

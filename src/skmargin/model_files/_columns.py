@@ -65,10 +65,9 @@ class Columns(NamedTuple):
 
 def _names_of(X: Any) -> list[str] | None:
     """Names of the columns of a frame; None for arrays and for frames that number their columns."""
-    if isinstance(X, np.ndarray | list | tuple) or not hasattr(X, "columns"):
-        names = getattr(X, "column_names", None)  # of Arrow tables
-    else:
-        names = X.columns
+    names = getattr(X, "column_names", None)  # of Arrow tables, whose columns are arrays
+    if names is None and not isinstance(X, np.ndarray | list | tuple):
+        names = getattr(X, "columns", None)
     if names is None or callable(names):
         return None
     names = list(names)
@@ -89,11 +88,14 @@ def _plural(kind: str) -> str:
 
 def type_of(column: Any) -> str:
     """What a column holds: "number", "text", "date", or "any" where it is mixed, empty or unknown."""
-    dtype = column.dtype
+    dtype = getattr(column, "dtype", None)
+    if not hasattr(dtype, "kind"):  # polars and Arrow have types of their own
+        column = np.asarray(column[:1000])
+        dtype = column.dtype
     if hasattr(dtype, "categories"):  # a category is what its names are
         dtype = dtype.categories.dtype if hasattr(dtype.categories, "dtype") else np.dtype("U")
     kind = getattr(dtype, "kind", "")
-    if kind in KINDS and kind != "O":
+    if kind in KINDS:
         return KINDS[kind]
     if "str" in str(dtype).lower():
         return "text"
