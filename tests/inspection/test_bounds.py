@@ -1,3 +1,6 @@
+from itertools import combinations
+
+import cvxpy as cp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -190,3 +193,54 @@ def test_refusals_name_the_parameter():
     with pytest.raises(ValueError, match="positive semi-definite"):
         rows = y < 2
         generalization_bound(SVC(kernel="sigmoid", gamma=0.01, coef0=-0.4).fit(X[rows], y[rows]), X[rows], y[rows])
+
+
+def pair_norm(vectors, p):
+    """Of the differences of all pairs."""
+    return np.linalg.norm([np.linalg.norm(a - b) for a, b in combinations(vectors, 2)], p)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 4.0, np.inf])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_m3_bound_term_by_term(p, intercept):
+    model = LinearSVC(random_state=0, fit_intercept=intercept, max_iter=10_000).fit(X, y)
+    got = generalization_bound(model, X, y, bound="m3", p=p, rho=0.5, radius=50)
+    W, rows = np.c_[model.coef_, np.ravel(model.intercept_) * np.ones(3)], np.c_[X, np.full(len(X), float(intercept))]
+    assert_allclose(got.norm, pair_norm(W, p))
+    assert_allclose(got.empirical, np.clip(1 - margins(model, X, y) / 0.5, 0, 1).mean())
+    factor = np.sqrt(2) / 3 * size_factor(3, p, "sharp")  # three classes have three pairs
+    assert_allclose(got.complexity, 2 / 0.5 * np.sqrt(np.pi) / 150 * factor * 50 * np.linalg.norm(rows))
+    # Theorem 6 itself: the left side over all rows is at most its right side
+    scores = model.decision_function(X)
+    left = max(np.linalg.norm([a - b for a, b in combinations(row, 2)], p) for row in scores)
+    assert_allclose(got.spread, np.linalg.norm(rows, axis=1).max() * pair_norm(W, p))
+    assert left <= got.spread * (1 + 1e-12)
+    assert generalization_bound(model, X, y, bound="lp", p=p).spread is None
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 4.0, np.inf])
+def test_m3_factor_bounds_the_gaussian_sum(p):
+    """The mean over Gaussian g of the largest ``sum_ij g_ij w_j'x_i`` in the unit ball, found by cvxpy."""
+    rng = np.random.default_rng(0)
+    k, rows = 4, rng.normal(size=(6, 3))
+    W, G = cp.Variable((k, 3)), cp.Parameter((k, 3))
+    ball = cp.norm(cp.hstack([cp.norm(W[a] - W[b]) for a, b in combinations(range(k), 2)]), p) <= 1
+    problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(W, G))), [ball, cp.sum(W, axis=0) == 0])
+    found = []
+    for _ in range(20):
+        G.value = rng.normal(size=(k, 6)) @ rows
+        found.append(problem.solve(solver="CLARABEL"))
+    bound = np.sqrt(2) / k * size_factor(6, p, "sharp") * np.linalg.norm(rows)
+    assert 0.4 * bound <= np.mean(found) <= bound
+
+
+def test_m3_has_no_printed_constants():
+    with pytest.raises(ValueError, match="version='sharp'"):
+        generalization_bound(MODEL, X, y, bound="m3", version="printed")
+
+
+def test_the_largest_length_is_a_norm_too():
+    got = generalization_bound(MODEL, X, y, bound="lp", p=np.inf)
+    centred = MODEL.coef_ - MODEL.coef_.mean(axis=0)
+    assert_allclose(got.norm, min(np.linalg.norm(W, axis=1).max() for W in (MODEL.coef_, centred)))
+    assert_allclose(size_factor(7, np.inf, "sharp"), 7)

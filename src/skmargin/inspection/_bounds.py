@@ -13,6 +13,10 @@ margin is sqrt(2)-Lipschitz in the scores, so that one comparison is enough, and
   The printed constant, 16, is four times what the proof gives.
 - "lp" (Lei et al. 2015, Corollary 8): loss ``min(1, (1 - z/rho)_+)``, L = 1/rho.  The printed psi bounds the Gaussian
   moments generously, and its branch needs the exponent clipped at 2 for two classes.
+- "m3" (Nie et al. 2024, Theorem 6): the loss of "lp"; the norm is that of the theorem, the p-norm of the distances
+  ``||w_j - w_l||`` of all m = k(k-1)/2 pairs.  The theorem bounds the score differences of a row by this norm, and the
+  paper leaves the step to the risk to Guermeur (2002).  Here ``sum_j <w_j, g_j>``, for class vectors that sum to zero,
+  is ``sum_{j<l} <w_j - w_l, g_j - g_l> / k``, so that psi is that of "lp" for m vectors times sqrt(2) / k.
 
 An intercept is the weight of one more feature that is always 1.  A vector added to all w_l changes no margin, so the
 smaller of the norms of W and of the centred W is used.
@@ -32,7 +36,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from ._class_vectors import class_vectors, kernel_diagonal
 from ._margins import class_scores, margins_from_scores
 
-Bound = Literal["mcodm", "lp"]
+Bound = Literal["mcodm", "lp", "m3"]
 Version = Literal["sharp", "proof", "printed"]
 
 
@@ -45,11 +49,14 @@ class GeneralizationBound:
     empirical, complexity, confidence : float
         The terms; `total` is their sum.  A total above 1 says nothing about the error, but still compares models.
     norm : float
-        ``||W||_{2,p}`` of the fitted class vectors.
+        ``||W||_{2,p}`` of the fitted class vectors; for "m3" the p-norm of the distances of all pairs.
     radius : float
         The norm ball that the bound covers: the given one, or the smallest power of two that holds the norm.
     delta : float
         The probability that is left for this ball.
+    spread : float or None
+        For "m3": the right side of the paper's Theorem 6.  No row as long as the longest one given has score
+        differences ``f_j - f_l`` of all pairs with a larger p-norm.
     """
 
     empirical: float
@@ -60,6 +67,7 @@ class GeneralizationBound:
     delta: float
     bound: str
     version: str
+    spread: float | None = None
 
     @property
     def total(self) -> float:
@@ -70,10 +78,10 @@ class GeneralizationBound:
 @validate_params(
     {
         "delta": [Interval(Real, 0, 1, closed="neither")],
-        "bound": [StrOptions({"mcodm", "lp"})],
+        "bound": [StrOptions({"mcodm", "lp", "m3"})],
         "version": [StrOptions({"sharp", "proof", "printed"})],
         "theta": [Interval(Real, 0, 1, closed="left")],
-        "p": [Interval(Real, 1, None, closed="left")],
+        "p": [Interval(Real, 1, None, closed="both")],
         "rho": [Interval(Real, 0, None, closed="neither")],
         "radius": [Interval(Real, 0, None, closed="neither"), None],
     },
@@ -105,19 +113,20 @@ def generalization_bound(
         Their labels.
     delta : float, default=0.05
         The bound holds with probability at least ``1 - delta``.
-    bound : {"mcodm", "lp"}, default="mcodm"
-        Theorem 1 of Zhang & Zhou (2017), or Corollary 8 of Lei et al. (2015).
+    bound : {"mcodm", "lp", "m3"}, default="mcodm"
+        Theorem 1 of Zhang & Zhou (2017), Corollary 8 of Lei et al. (2015), or a bound with the norm of Theorem 6 of
+        Nie et al. (2024).
     version : {"sharp", "proof", "printed"}, default="sharp"
         Constants: the smallest that are proved; those that the papers' proofs give; those printed in the papers (valid,
-        but larger than needed).
+        but larger than needed).  "m3" is sharp only: the paper prints no constants.
     theta : float in [0, 1), default=0.2
         For "mcodm": the half-width of the band around margin 1.
-    p : float >= 1, default=2
-        For "lp": the exponent of the norm ``||W||_{2,p}``.
+    p : float >= 1 or inf, default=2
+        For "lp" and "m3": the exponent of the norm.
     rho : float, default=1
-        For "lp": the margin at which the loss reaches 0.
+        For "lp" and "m3": the margin at which the loss reaches 0.
     radius : float, default=None
-        A bound on ``||W||_{2,p}`` that was chosen before looking at the data.  None takes the smallest power of two
+        A bound on the norm that was chosen before looking at the data.  None takes the smallest power of two
         (at least 1) that holds the norm found, and pays for the choice by a smaller delta.
 
     Returns
@@ -145,16 +154,18 @@ class Measured(NamedTuple):
     margin: np.ndarray
     products: np.ndarray  # Gram matrix of the class vectors, with their intercepts
     trace: float  # of the kernel matrix of the rows
+    longest: float  # length of the longest row
 
 
 def measure(estimator: Any, X: Any, y: Any) -> Measured:
     """Margins and sizes of a fitted classifier and its training samples."""
     margin = margins_from_scores(class_scores(estimator, X), y, estimator.classes_).astype(np.float64)
     final, rows = behind_transformers(estimator, X)
-    vectors, trace = class_vectors(final), float(kernel_diagonal(final, rows).sum())
+    vectors, squares = class_vectors(final), kernel_diagonal(final, rows)
+    products = vectors.gram
     if vectors.intercept.any():
-        return Measured(margin, vectors.gram + np.outer(vectors.intercept, vectors.intercept), trace + len(margin))
-    return Measured(margin, vectors.gram, trace)
+        products, squares = products + np.outer(vectors.intercept, vectors.intercept), squares + 1
+    return Measured(margin, products, float(squares.sum()), float(np.sqrt(squares.max())))
 
 
 def bound_of(
@@ -168,18 +179,28 @@ def bound_of(
     radius: float | None = None,
 ) -> GeneralizationBound:
     """As `generalization_bound`."""
-    margin, products, trace = measured
+    margin, products, trace, longest = measured
     k, n = len(products), len(margin)
     if bound == "mcodm":
         p, lipschitz, loss = 2.0, 2 / (1 - theta), np.clip(1 - margin / (1 - theta), 0, 1) ** 2
     else:
         lipschitz, loss = 1 / rho, np.clip(1 - margin / rho, 0, 1)
-    norm = min(block_norm(products, p), block_norm(centred(products), p))
+    if bound == "m3":
+        if version != "sharp":
+            raise ValueError(f"bound='m3' needs version='sharp': the paper prints no constants; got {version!r}.")
+        norm = pairwise_norm(products, p)
+    else:
+        norm = min(block_norm(products, p), block_norm(centred(products), p))
     ball, share = (radius, delta) if radius is not None else peeled(norm, delta)
     if norm > ball * (1 + 1e-12):
         raise ValueError(f"radius={radius} is smaller than the norm of the class vectors, {norm:.6g}.")
     comparisons = 2.0 if version == "sharp" else 2 * np.sqrt(2)
-    psi = np.sqrt(k) * (4 if version == "printed" else 1) if bound == "mcodm" else size_factor(k, p, version)
+    if bound == "mcodm":
+        psi = np.sqrt(k) * (4 if version == "printed" else 1)
+    elif bound == "lp":
+        psi = size_factor(k, p, version)
+    else:
+        psi = np.sqrt(2) / k * size_factor(k * (k - 1) // 2, p, version)
     return GeneralizationBound(
         empirical=float(loss.mean()),
         complexity=float(comparisons * lipschitz * np.sqrt(np.pi) / n * psi * ball * np.sqrt(trace)),
@@ -189,6 +210,7 @@ def bound_of(
         delta=float(share),
         bound=bound,
         version=version,
+        spread=longest * norm if bound == "m3" else None,
     )
 
 
@@ -212,9 +234,22 @@ def centred(products: np.ndarray) -> np.ndarray:
 
 def block_norm(products: np.ndarray, p: float) -> float:
     """``||W||_{2,p}``, the p-norm of the lengths of the class vectors."""
-    lengths = np.sqrt(np.maximum(products.diagonal(), 0))
+    return p_norm(np.sqrt(np.maximum(products.diagonal(), 0)), p)
+
+
+def pairwise_norm(products: np.ndarray, p: float) -> float:
+    """The p-norm of the distances ``||w_j - w_l||`` of all pairs."""
+    squares = products.diagonal()
+    apart = np.maximum(squares[:, None] + squares - products - products.T, 0)
+    return p_norm(np.sqrt(apart[np.triu_indices(len(products), 1)]), p)
+
+
+def p_norm(lengths: np.ndarray, p: float) -> float:
+    """Of numbers that are not negative; no power overflows."""
     largest = float(lengths.max())
-    return largest * float(((lengths / largest) ** p).sum() ** (1 / p)) if largest > 0 else 0.0
+    if largest == 0 or np.isinf(p):
+        return largest
+    return largest * float(((lengths / largest) ** p).sum() ** (1 / p))
 
 
 def peeled(norm: float, delta: float) -> tuple[float, float]:
@@ -235,7 +270,7 @@ def size_factor(k: int, p: float, version: Version) -> float:
     ``(2s)^(1+1/s) k^(1/s) / sqrt(2)`` at ``s = clip(2 ln k, 2, p*)``.  For p > 2: ``k^(1/p*)``, or, in the papers' way,
     ``k^(1/2-1/p)`` times the factor of p = 2.
     """
-    conjugate = np.inf if p == 1 else p / (p - 1)
+    conjugate = 1 / (1 - 1 / p) if p > 1 else np.inf
     if p > 2:
         return k ** (1 / conjugate) if version == "sharp" else k ** (0.5 - 1 / p) * size_factor(k, 2.0, version)
     top = min(conjugate, 200.0)
