@@ -275,6 +275,7 @@ class DualMachine(KernelScores):
         self.__dict__.pop("_warm_state", None)
         if is_small(rows):
             return self._fit_loaded(load(rows))
+        check_caps(float(self.C), rows.class_weights, MOST_CAP)
         points = None if checkpoint is None else Checkpoint(checkpoint, self._about(rows))
         start = start if points is None else points.load() or start
         problem = self._block_problem(k, float(rows.class_weights.sum()))
@@ -282,10 +283,11 @@ class DualMachine(KernelScores):
         def solve_sample(sample: Sample, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return self._solve_sample(sample.X, sample.y, caps, k, seed)
 
-        found = solve_rows(
-            rows, problem, solve_sample, self._fit_loaded, free_memory, tol=self.tol, max_iter=self.max_iter,
-            seed=seed, start=start, verbose=self.verbose, save=None if points is None else points.save,
-        )  # fmt: skip
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
+            found = solve_rows(
+                rows, problem, solve_sample, self._fit_loaded, free_memory, tol=self.tol, max_iter=self.max_iter,
+                seed=seed, start=start, verbose=self.verbose, save=None if points is None else points.save,
+            )  # fmt: skip
         if found is not None:
             self._publish_blocks(found)
         if points is not None:
@@ -318,6 +320,7 @@ class DualMachine(KernelScores):
 
     def _publish_blocks(self, found: BlockState) -> None:
         self._set_linear(found.W, found.b)
+        check_finite(self, found.objective, found.gap)
         self.objective_, self.dual_gap_, self.n_iter_ = found.objective, found.gap, found.n_iter
         if found.gap > self.tol:
             self._warn_not_converged(found.gap)

@@ -17,6 +17,7 @@ from collections import deque
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..._runtime.progress import print_line, report_gap
 from ...rows.blocks import Block, BlockRows
@@ -178,8 +179,8 @@ class _Run:
         inside = (alpha > 0) & (alpha < np.repeat(cap, np.diff(start)))
         row = np.repeat(np.arange(len(cap)), np.diff(start))[inside]
         curved = np.bincount(row, minlength=len(cap)) * cap / (2 * width)
-        squares = X.copy()
-        squares.data = squares.data.astype(np.float64) ** 2
+        squares = X.astype(np.float64)
+        squares = squares.power(2) if sparse.issparse(squares) else np.square(squares)
         diagonal = np.ones((len(theta), d + 1))
         diagonal[:, :-1] += 2 * np.asarray(curved @ squares) / len(theta)
         diagonal[:, -1] = max(1e-12, 2 * float(curved.sum()) / len(theta)) if self.free else 1.0
