@@ -142,7 +142,7 @@ class _Run:
         return q
 
     def _round(self, theta: np.ndarray, width: float) -> tuple[np.ndarray, float, PassSums, float, np.ndarray]:
-        sums = self.rows.map_sum(GradientPass(self.problem, theta[:, :-1], theta[:, -1], width))
+        sums = self.rows.map_sum(self._task(theta, width))
         self.rounds += 1
         gradient = -sums.gradient
         gradient[:, :-1] += theta[:, :-1]
@@ -150,12 +150,15 @@ class _Run:
             gradient[:, -1] = 0.0
         return theta, width, sums, self._half(theta) + sums.smooth, gradient
 
+    def _task(self, theta: np.ndarray, width: float) -> GradientPass:
+        return GradientPass(self.problem, theta[:, :-1].astype(self.block.X.dtype), theta[:, -1], width)
+
     @staticmethod
     def _half(theta: np.ndarray) -> float:
         return 0.5 * float(np.square(theta[:, :-1]).sum())
 
     def _sample_sums(self, theta: np.ndarray, width: float) -> PassSums:
-        task = GradientPass(self.problem, theta[:, :-1], theta[:, -1], width)
+        task = self._task(theta, width)
         sums = task.zero()
         task.add(sums, self.block)
         return sums
