@@ -355,8 +355,11 @@ class DualMachine(KernelScores):
 
     def _kernel_rows(self, problem: Problem, offset: float = 0.0) -> tuple[KernelRows, bool]:
         """The kernel matrix, and whether a solve to rounding costs next to nothing."""
-        X = self._kernel_points(problem)
-        tiny = len(problem.y) ** 2 * problem.n_classes <= self._tuning.linear.tiny_work
+        return self._rows_between(self._kernel_points(problem), problem.n_classes, offset)
+
+    def _rows_between(self, X: Any, n_classes: int, offset: float) -> tuple[KernelRows, bool]:
+        """The same for points whose kernel has its width."""
+        tiny = X.shape[0] ** 2 * n_classes <= self._tuning.linear.tiny_work
         dtype = np.float64 if tiny else self._row_dtype(X)
         rows = KernelRows(
             X,
@@ -388,12 +391,25 @@ class DualMachine(KernelScores):
         free_intercept: bool,
         offset: float = 0.0,
     ) -> KernelState:
-        rows, tiny = self._kernel_rows(problem, offset)
         state = None if warm is None else warm.start(KernelState, problem.y)
         if state is not None and warm is not None:
             state = state.rescaled(self.C * problem.weight / warm.cap, problem.y)
+        rows = self._kernel_rows(problem, offset)
+        return self._solve_between(*rows, problem.y, cap, problem.n_classes, seed, state, free_intercept)
 
-        task = rows, problem.y, cap, problem.n_classes, *self._loss(problem.n_classes)
+    def _solve_between(
+        self,
+        rows: KernelRows,
+        tiny: bool,
+        y: np.ndarray,
+        cap: np.ndarray,
+        n_classes: int,
+        seed: int,
+        state: KernelState | None = None,
+        free_intercept: bool = False,
+    ) -> KernelState:
+        """The machine for rows of a kernel matrix: block ascent, then a factor of the matrix where that pays."""
+        task = rows, y, cap, n_classes, *self._loss(n_classes)
 
         def ascend(passes: int, start: KernelState | None, updates: float = np.inf) -> KernelState:
             return solve_kernel_dual(
