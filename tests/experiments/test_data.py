@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_iris
+from sklearn.model_selection import train_test_split
 
 from skmargin.datasets import DataError
 from skmargin.experiments import EXPERIMENTS, MissingData, Protocol, Source, Split
 from skmargin.experiments._data import divide, find, is_here, load
-from skmargin.experiments._scores import published
+from skmargin.experiments._published import published
 from skmargin.experiments._sources import RAETSCH
 from skmargin.experiments._spec import thin
 
@@ -65,6 +66,7 @@ def test_unknown_built_in_set_is_missing():
         (Split(train=30, test=50), (30, 50)),
         (Split(train=30, test=50.0), (30, 50)),
         (Split("kfold"), (96, 24)),
+        (Split("random"), (96, 24)),
     ],
 )
 def test_divisions_are_disjoint_seeded_and_differ(split, sizes):
@@ -78,6 +80,26 @@ def test_divisions_are_disjoint_seeded_and_differ(split, sizes):
         np.testing.assert_array_equal(test, divide(protocol, y, len(y), number)[1])
         seen.add(tuple(sorted(test)))
     assert len(seen) == 7
+
+
+def test_division_of_the_authors_of_m3svm_is_that_of_scikit_learn():
+    y = np.repeat([0, 1, 2], [50, 7, 60])
+    expected = train_test_split(np.arange(len(y)), test_size=0.2, random_state=42)
+    for number in (0, 3):  # the number seeds the method only
+        for rows, same in zip(divide(Protocol(Split("random", seed=42)), y, len(y), number), expected, strict=True):
+            np.testing.assert_array_equal(rows, same)
+
+
+def test_given_division_at_another_row():
+    train, test = divide(Protocol(Split("given", train=16)), np.repeat([0, 1], 10), 15, 0)
+    np.testing.assert_array_equal(np.r_[train, test], np.arange(20))
+    assert len(train) == 16
+
+
+def test_features_are_standardised_over_all_rows_where_a_source_says_so():
+    X, _, _ = load(Source("wine", scale="standard, all rows"), None)
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(X.std(axis=0), 1)
 
 
 def test_folds_of_one_round_cover_everything():
@@ -103,8 +125,11 @@ def test_every_published_figure_belongs_to_a_description():
     for name, experiment in EXPERIMENTS.items():
         known = {method.name for method in experiment.methods}
         for (_, method), (mean, deviation) in published(name).items():
-            assert method in known
-            assert 0 < mean <= 100 and (deviation is None or 0 <= deviation < 20)
+            assert method in known or method.removesuffix(", C").removesuffix(", gamma") in known
+            assert 0 < mean <= (100 if experiment.view == "accuracy" else 2e5)
+            assert deviation is None or 0 <= deviation < 20
+        assert not experiment.table or experiment.table == "none" or published(experiment.table)
+        assert set(experiment.columns.values()) <= {method for _, method in published(experiment.table)}
     assert published("mcodm-table2")["usps", "ovaSVM"] == (94.2, 0.3)
     assert published("m3svm-table1")["glass", "M3SVM"] == (74.4, 0.7)
     assert published("abe-table1").keys() == {(name, m) for name in RAETSCH for m in ("ULDM", "LS SVM", "L1 SVM")}

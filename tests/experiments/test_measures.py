@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -13,12 +14,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.semi_supervised import LabelSpreading
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
-from skmargin import M3SVC, FuzzyPairwiseClassifier, MultiMarginSVC, ULDMClassifier
+from skmargin import M3SVC, FuzzyPairwiseClassifier, LpNormSVC, MultiMarginSVC, ULDMClassifier
 from skmargin.comparison import Model
 from skmargin.experiments import Protocol
+from skmargin.experiments import _curves as curves
 from skmargin.experiments import _measures as measures
+from skmargin.experiments._spec import in_units
 from skmargin.solvers.multi_margin.svrg import first_step
 
 X, Y = load_iris(return_X_y=True)
@@ -60,17 +63,17 @@ def test_margins_beyond_the_last_bins_are_counted_in_them():
 
 
 def test_time_of_an_iteration_is_that_of_the_fit_over_their_mean_number():
-    whole, one = measure(measures.seconds, M3SVC())
+    whole, one = measure(curves.seconds, M3SVC())
     n_iter = M3SVC().fit(ROWS, Y[TRAIN]).n_iter_
     assert n_iter > 1 and one["value"] * n_iter == pytest.approx(whole["value"])
     machine = FuzzyPairwiseClassifier(LinearSVC(random_state=0))
-    whole, one = measure(measures.seconds, machine)
+    whole, one = measure(curves.seconds, machine)
     n_iter = np.mean([np.max(part.n_iter_) for part in machine.fit(ROWS, Y[TRAIN]).estimators_])
     assert one["value"] * n_iter == pytest.approx(whole["value"])
 
 
 def test_sweep_has_one_score_on_the_test_rows_for_each_value():
-    records = measure(measures.sweep, KNeighborsClassifier(), {"n_neighbors": (1, 60, 74)})
+    records = measure(curves.sweep, KNeighborsClassifier(), {"n_neighbors": (1, 60, 74)})
     assert [record["x"] for record in records] == [1, 60, 74]
     alone = [KNeighborsClassifier(k).fit(ROWS, Y[TRAIN]).score(HELD, Y[TEST]) for k in (1, 60, 74)]
     assert values(records, "accuracy") == alone and len(set(alone)) == 3
@@ -79,7 +82,7 @@ def test_sweep_has_one_score_on_the_test_rows_for_each_value():
 def test_iterations_end_when_the_fit_does():
     machine = M3SVC(tol=1e-8)
     n_iter = M3SVC(tol=1e-8).fit(ROWS, Y[TRAIN]).n_iter_
-    records = measure(measures.iterations, machine)
+    records = measure(curves.iterations, machine)
     counts = [record["x"] for record in records if record["quantity"] == "objective"]
     assert counts[:3] == [1, 2, 5] and counts[-2] <= n_iter < counts[-1]
     for n, objective, score in zip(counts, values(records, "objective"), values(records, "accuracy"), strict=True):
@@ -96,7 +99,7 @@ def rises(objective):
 
 @pytest.mark.parametrize("name", ["SVRG", "SGD, constant", "SGD, decreasing"])
 def test_suboptimality_is_relative_to_the_optimum(name):
-    records = measure(measures.suboptimality, MultiMarginSVC(), name=name)
+    records = measure(curves.suboptimality, MultiMarginSVC(), name=name)
     best = MultiMarginSVC(C=1.0, tol=1e-9).fit(ROWS, Y[TRAIN]).objective_
     found = np.array([record["value"] for record in records])
     assert [record["x"] for record in records] == list(range(41))
@@ -108,7 +111,7 @@ def test_suboptimality_is_relative_to_the_optimum(name):
     decay = {"SVRG": None, "SGD, constant": 0.0, "SGD, decreasing": 1.0}[name]
     cap = np.ones(len(TRAIN))
     step = 4 * factor * first_step(ROWS, cap, 3)
-    assert rises(measures._epochs(ROWS, Y[TRAIN].astype(np.int32), cap, 3, step, 0, decay=decay))
+    assert rises(curves._epochs(ROWS, Y[TRAIN].astype(np.int32), cap, 3, step, 0, decay=decay))
 
 
 @pytest.mark.parametrize("decay", [0.0, 1.0])
@@ -125,7 +128,7 @@ def test_stochastic_gradients_are_those_of_the_papers_objective(decay):
         step = 0.02 / (1 + decay * t / n)
         W, b = W - step * ((k + 1) * W - W.sum(axis=0) + n * np.outer(slope, x)), b - step * (b + n * slope)
     rows, y = np.tile(x, (n, 1)), np.full(n, 2, dtype=np.int32)
-    np.testing.assert_allclose(measures._epochs(rows, y, np.ones(n), k, 0.02, 0, decay=decay), expected)
+    np.testing.assert_allclose(curves._epochs(rows, y, np.ones(n), k, 0.02, 0, decay=decay), expected)
 
 
 seen = []
@@ -154,8 +157,8 @@ def test_one_label_in_twenty_is_shown_and_one_of_every_class(seed):
     train, test = np.arange(1500), np.arange(1500, len(labels))
     data = {"X": digits, "y": labels, "train": train, "test": test, "seed": seed}
     seen.clear()
-    measure(measures.few_labels, Nearest(1), **data)
-    (record,) = measure(measures.few_labels, Spreading(kernel="knn", n_neighbors=7), **data)
+    measure(curves.few_labels, Nearest(1), **data)
+    (record,) = measure(curves.few_labels, Spreading(kernel="knn", n_neighbors=7), **data)
     (n_rows, few), (n_all, hidden) = seen
     shown = np.flatnonzero(hidden >= 0)
     assert n_rows == len(few) == len(shown) and n_all == 1500
@@ -170,7 +173,7 @@ def test_one_label_in_twenty_is_shown_and_one_of_every_class(seed):
 def test_other_divisions_show_other_labels():
     seen.clear()
     for seed in (0, 0, 1):
-        measure(measures.few_labels, Spreading(kernel="knn"), seed=seed)
+        measure(curves.few_labels, Spreading(kernel="knn"), seed=seed)
     np.testing.assert_array_equal(seen[0][1], seen[1][1])
     assert (seen[0][1] != seen[2][1]).any()
 
@@ -178,7 +181,7 @@ def test_other_divisions_show_other_labels():
 @pytest.mark.parametrize(("name", "n"), [("25 + 25 rows", 25), ("25 + 10 rows", 10)])
 def test_lines_of_abe(name, n):
     """The second and third class of iris by length and width of the petals; the last 25 rows of each for the test."""
-    records = measure(measures.boundary, ULDMClassifier(kernel="linear"), {"alpha": (1e-6, 0.1)}, name=name)
+    records = measure(curves.boundary, ULDMClassifier(kernel="linear"), {"alpha": (1e-6, 0.1)}, name=name)
     petals = MinMaxScaler().fit_transform(X[:, 2:])
     train, test = np.r_[50:75, 100 : 100 + n], np.r_[75:100, 125:150]
     for alpha in (1e-6, 0.1):
@@ -217,5 +220,69 @@ def test_parameters_are_those_of_a_grid_search_on_the_training_rows(folds, seed)
 
 
 def test_fits_that_did_not_end_are_marked():
-    records = measure(measures.sweep, LogisticRegression(), {"max_iter": (1, 1000)})
+    records = measure(curves.sweep, LogisticRegression(), {"max_iter": (1, 1000)})
     assert [record["status"] for record in records] == ["not converged", "ok"]
+
+
+def test_parameters_as_given_are_those_of_the_estimator_or_the_only_ones_of_the_grid():
+    front = MinMaxScaler().fit(X[TRAIN])
+    for grid, n in ((None, 5), ({"n_neighbors": (60,)}, 60)):
+        (record,) = measure(measures.as_given, KNeighborsClassifier(), grid)
+        model = KNeighborsClassifier(n).fit(front.transform(X[TRAIN]), Y[TRAIN])
+        assert record["value"] == model.score(front.transform(X[TEST]), Y[TEST])
+
+
+def test_machines_that_start_at_random_start_elsewhere_in_another_division():
+    adam = M3SVC(solver="adam", init="random", batch_size=None, max_iter=1)
+    ends = {measure(measures.as_given, adam, seed=seed)[0]["value"] for seed in range(6)}
+    assert len(ends) > 1
+    assert measure(measures.as_given, adam, seed=3)[0]["value"] in ends
+
+
+def test_accuracy_on_the_training_rows_for_each_point_of_the_grid():
+    records = measure(measures.ceiling, KNeighborsClassifier(), {"n_neighbors": (1, 74)})
+    assert [record["x"] for record in records] == [0, 1]
+    assert values(records, "training accuracy")[0] == 1.0 > values(records, "training accuracy")[1]
+
+
+def test_best_of_folds_is_the_best_score_of_a_grid_search_on_all_rows():
+    protocol = Protocol(folds=4)
+    (record,) = measure(measures.best_of_folds, KNeighborsClassifier(), {"n_neighbors": (1, 9)}, protocol=protocol)
+    pipeline = Pipeline([("scale", MinMaxScaler()), ("model", KNeighborsClassifier())])
+    rows = np.sort(np.r_[TRAIN, TEST])
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    search = GridSearchCV(pipeline, {"model__n_neighbors": (1, 9)}, cv=folds).fit(X[rows], Y[rows])
+    assert record["value"] == pytest.approx(search.best_score_)
+
+
+def test_parameters_in_turn_end_on_the_fine_grid():
+    machine = LpNormSVC(fit_intercept=False, random_state=0)
+    grid = {"C": (0.01, 1.0, 100.0), "p": (1.2, 1.7, 2.2)}
+    (record,) = measure(measures.in_turn, machine, grid, protocol=Protocol(folds=3))
+    chosen = dict(word.split("=") for word in record["params"].split())
+    C, p = float(chosen["C"]), float(chosen["p"])
+    assert C in grid["C"] and 1.2 <= p <= 2.6 and round(10 * (p - 1.2), 6) == round(10 * (p - 1.2))
+    front = MinMaxScaler().fit(X[TRAIN])
+    model = clone(machine).set_params(C=C, p=p).fit(front.transform(X[TRAIN]), Y[TRAIN])
+    assert record["value"] == pytest.approx(model.score(front.transform(X[TEST]), Y[TEST]))
+
+
+def test_width_of_kernels_is_tuned():
+    method = Model("rbf", "", SVC(), {"C": (1.0,)}, widths=(0.001, 1.0))
+    (record,) = measures.accuracy(method, Protocol(folds=3), "unit", X, Y, TRAIN, TEST, 0)
+    assert record["params"] == "C=1 width=1"
+    front = MinMaxScaler().fit(X[TRAIN])
+    model = SVC(gamma="scale").fit(front.transform(X[TRAIN]), Y[TRAIN])
+    assert record["value"] == model.score(front.transform(X[TEST]), Y[TEST])
+
+
+def test_rows_of_length_one():
+    rows = np.array([[3.0, 4.0], [0.0, 2.0]])
+    np.testing.assert_allclose(measures.scaler(rows, "length").fit_transform(rows), [[0.6, 0.8], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("", 1), ("1 / m", 1 / 50), ("1 / (k + 1)", 1 / 4)])
+def test_strength_in_units(unit, factor):
+    method = Model("a", "", LinearSVC(), {"C": (1.0, 4.0), "estimator__C": (2.0,), "p": (1.2,)})
+    grid = in_units(method, unit, 50, 3).grid
+    assert grid == {"C": (factor, 4 * factor), "estimator__C": (2 * factor,), "p": (1.2,)}

@@ -9,7 +9,7 @@ from skmargin.comparison import models
 from skmargin.experiments import Experiment, Protocol, Row, Source
 from skmargin.experiments import _measures as measures
 from skmargin.experiments import _overall as overall
-from skmargin.experiments._scores import Scores
+from skmargin.experiments._scores import Scores, finished
 
 METHODS = tuple(models()[name] for name in ("crammer-singer", "one-vs-rest", "rbf-svm"))
 ROWS = tuple(Row(Source(name), Protocol()) for name in "abcd")
@@ -82,7 +82,7 @@ def test_pairs(scores):
 
 def test_sets_on_which_a_method_was_not_tried_wait(scores):
     del scores.lines["b", "rbf-svm"]
-    found = overall.finished(scores)
+    found = finished(scores)
     assert found.names == ["a", "c", "d"] and [row.data.name for row in found.missing] == ["b"]
 
 

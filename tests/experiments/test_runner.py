@@ -10,7 +10,7 @@ from skmargin.comparison import Model
 from skmargin.datasets import DataError
 from skmargin.experiments import Experiment, Protocol, Row, Source, pending, read_results, run
 from skmargin.experiments import _measures as measures
-from skmargin.experiments._runner import COLUMNS, compute
+from skmargin.experiments._runner import COLUMNS, compute, in_rounds
 from skmargin.experiments._scores import scores
 
 CS = Model("cs", "", CrammerSingerSVC(random_state=0), {"C": (0.1, 1.0)})
@@ -61,6 +61,23 @@ def test_other_settings_do_not_count(tmp_path):
     assert scores(experiment(CS), read_results(path)).names == ["iris"]
 
 
+def test_experiments_share_what_is_the_same(tmp_path):
+    path = tmp_path / "r.csv"
+    first = experiment(CS)
+    second = replace(experiment(CS, Model("rbf", "", SVC(), {"C": (1.0,)})), name="other")
+    tasks, _ = pending([*first.tasks(), *second.tasks()], path)
+    assert [task.experiment.name for task in tasks] == ["tiny", "tiny", "other", "other"]
+    do(first, path)
+    assert {task.method.name for task in pending(second.tasks(), path)[0]} == {"rbf"}
+    assert scores(second, read_results(path)).means()[0, 0] == scores(first, read_results(path)).means()[0, 0]
+
+
+def test_first_divisions_of_all_come_first():
+    many = replace(experiment(CS), rows=(Row(Source("iris"), replace(PROTOCOL, repeats=12)),) * 2)
+    splits = [task.split for task in in_rounds(many.tasks())]
+    assert splits == [*range(10), *range(10), 10, 11, 10, 11]
+
+
 def test_interrupted_write_is_mended(tmp_path):
     path = tmp_path / "r.csv"
     tiny = experiment(CS)
@@ -87,10 +104,12 @@ def test_failure_and_time_limit_are_reported_and_cost_nobody_else(tmp_path):
     short = replace(PROTOCOL, repeats=1, budget=6.0)
     tiny = experiment(wrong, Model("slow", "", SVC(), {"C": tuple(np.linspace(1, 2, 50_000))}), CS, protocol=short)
     outcomes = do(tiny, path)
-    assert outcomes[0].startswith("failed: InvalidParameterError") and outcomes[1:] == ["out of budget", "ok"]
+    assert outcomes[0].startswith("failed: InvalidParameterError") and outcomes[1:] == ["out of budget (6 s)", "ok"]
     assert [task.method.name for task in pending(tiny.tasks(), path)[0]] == ["wrong"]  # tried again, the slow one not
+    longer = replace(tiny, rows=(replace(tiny.rows[0], protocol=replace(short, budget=7.0)),))
+    assert [task.method.name for task in pending(longer.tasks(), path)[0]] == ["wrong", "slow"]
     found = scores(tiny, read_results(path))
-    assert found.status("iris", "slow") == "out of budget"
+    assert found.status("iris", "slow") == "out of budget (6 s)"
     np.testing.assert_array_equal(np.isnan(found.means()), [[True, True, False]])
 
 

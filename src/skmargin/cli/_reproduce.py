@@ -11,7 +11,7 @@ import typer
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from ..datasets import BUILT_IN, DataError, load_dataset
-from ..experiments import EXPERIMENTS, choose, pending, read_results, run, write_pages
+from ..experiments import EXPERIMENTS, choose, in_rounds, pending, read_results, run, write_pages
 from ._common import complaints, print_json
 from ._terminal import bar, printable, say, show_table
 
@@ -36,7 +36,7 @@ def reproduce(table: str, data: Path | None, quick: bool, out: Path, jobs: int |
         tasks, missing = pending(every, results, data)
         outcomes: dict[str, int] = {}
         with bar(len(tasks)) as step:
-            for task, outcome in run(tasks, results, folder=data, n_jobs=jobs or os.cpu_count() or 1):
+            for task, outcome in run(in_rounds(tasks), results, folder=data, n_jobs=jobs or os.cpu_count() or 1):
                 outcomes[outcome] = outcomes.get(outcome, 0) + 1
                 step(f"{task.experiment.name}, {task.row.data.name}, {task.method.name}: {outcome}")
         for source in missing:

@@ -4,7 +4,7 @@ from ._advice import advise, choose
 from ._compare import Comparison, ComparisonError, Fold
 from ._leaks import telling_columns
 from ._metrics import METRICS
-from ._models import Model, models, tuned
+from ._models import Model, kernel_spread, models, tuned
 
 __all__ = [
     "METRICS",
@@ -14,6 +14,7 @@ __all__ = [
     "Model",
     "advise",
     "choose",
+    "kernel_spread",
     "models",
     "telling_columns",
     "tuned",

@@ -182,13 +182,13 @@ def tuned(
         most = X.shape[0] * (cv - 1) // cv
         grid["model__n_neighbors"] = [n for n in grid["model__n_neighbors"] if n <= most] or [1]
     if model.widths:
-        spread = _spread(clone(front).fit_transform(X))
+        spread = kernel_spread(clone(front).fit_transform(X))
         grid["model__gamma"] = [width / spread for width in model.widths]
     folds = StratifiedKFold(cv, shuffle=True, random_state=seed)
     return MarginSearchCV(pipeline, grid, cv=folds, n_jobs=n_jobs, scoring=scoring, error_score="raise")
 
 
-def _spread(X: Any) -> float:
+def kernel_spread(X: Any) -> float:
     """Number of features times their variance: the reciprocal of ``gamma="scale"``."""
     if sparse.issparse(X):
         mean = X.sum() / np.prod(X.shape)

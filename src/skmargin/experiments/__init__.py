@@ -4,7 +4,7 @@ from ._codes import ExhaustiveCodeClassifier
 from ._data import MissingData
 from ._pages import write_pages
 from ._registry import EXPERIMENTS, choose
-from ._runner import pending, read_results, run
+from ._runner import in_rounds, pending, read_results, run
 from ._spec import Experiment, Protocol, Row, Source, Split, Task
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Split",
     "Task",
     "choose",
+    "in_rounds",
     "pending",
     "read_results",
     "run",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.preprocessing import StandardScaler
 
 from ..datasets import BUILT_IN, DataError, load_dataset
 from ._spec import COMPRESSED, SUFFIXES, Protocol, Source
@@ -68,6 +69,8 @@ def load(source: Source, folder: str | os.PathLike[str] | None) -> tuple[Any, np
     if source.rows is not None and len(rows) > source.rows:
         rows = np.sort(np.random.default_rng(0).permutation(rows)[: source.rows])
     n_train = int((rows < n_train).sum())
+    if source.scale == "standard, all rows":
+        X = StandardScaler().fit_transform(X)
     return X[rows], np.unique(y[rows], return_inverse=True)[1], n_train
 
 
@@ -76,6 +79,7 @@ def divide(protocol: Protocol, y: np.ndarray, n_train: int, number: int) -> tupl
     how = protocol.split
     nothing = np.zeros(len(y))
     if how.kind == "given":
+        n_train = how.train or n_train
         if n_train in (0, len(y)):
             raise DataError("the files have no test part.")
         train, test = np.arange(n_train), np.arange(n_train, len(y))
@@ -84,10 +88,11 @@ def divide(protocol: Protocol, y: np.ndarray, n_train: int, number: int) -> tupl
         folds = StratifiedKFold(OUTER_FOLDS, shuffle=True, random_state=turn)
         train, test = list(folds.split(nothing, y))[fold]
     else:
-        alike = np.unique(y, return_counts=True)[1].min() >= 2
+        alike = how.kind == "holdout" and np.unique(y, return_counts=True)[1].min() >= 2
         kind = StratifiedShuffleSplit if alike else ShuffleSplit
         test_size = how.test if how.train is None else int(how.test)
-        division = kind(1, train_size=how.train, test_size=test_size, random_state=number)
+        seed = number if how.seed is None else how.seed
+        division = kind(1, train_size=how.train, test_size=test_size, random_state=seed)
         train, test = next(division.split(nothing, y))
     rng = np.random.default_rng(number)
     if protocol.rows is not None and len(train) > protocol.rows:

@@ -8,31 +8,25 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler
-from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, Normalizer
 
-from .. import SemiSupervisedMarginSVC
-from ..comparison import Model
+from ..comparison import Model, kernel_spread
 from ..inspection import margins
 from ..model_selection import MarginSearchCV
-from ..solvers.multi_margin.exact import solve_multi_margin
-from ..solvers.multi_margin.svrg import epoch, first_step
 from ._spec import Protocol, thin
 
 Records = list[dict[str, Any]]
-LABELLED = 0.05  # share of the labels that semi-supervised machines see
 BINS = np.linspace(-3.0, 3.0, 31)
-ITERATIONS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-EPOCHS = 40
-LADDER = 4.0 ** np.arange(3, -8, -1)
+FINE = 0.1  # step of p around the best value of its grid
 
 
 def accuracy(
@@ -44,6 +38,55 @@ def accuracy(
     right = model.predict(X[test]) == y[test]
     record["predict_seconds"] = time.process_time() - start
     return [{"quantity": "accuracy", "value": float(right.mean()), **record}]
+
+
+def as_given(
+    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+) -> Records:
+    """Accuracy on the test rows with parameters as they are, or the only ones of the grid; random starts differ."""
+    model = clone(method.estimator).set_params(**{name: value for name, (value,) in method.grid.items()})
+    names = [name for name in ("random_state", "estimator__random_state") if name in model.get_params()]
+    model.set_params(**dict.fromkeys(names, seed))
+    model, seconds, status = fit(Pipeline([("scale", scaler(X, scale)), ("model", model)]), X[train], y[train])
+    start = time.process_time()
+    right = model.predict(X[test]) == y[test]
+    took = time.process_time() - start
+    record = {"fit_seconds": seconds, "predict_seconds": took, "status": status}
+    return [{"quantity": "accuracy", "value": float(right.mean()), **record}]
+
+
+def best_of_folds(
+    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+) -> Records:
+    """The best mean accuracy over the folds of all rows that a point of the grid has: no row is held back."""
+    rows = np.sort(np.r_[train, test])
+    grid = thin(method.grid, protocol.values)
+    chosen, seconds, best = _search(method, protocol, scale, X[rows], y[rows], seed, grid)
+    values = {name: value for name, (value,) in chosen.items()}
+    return [{"quantity": "accuracy", "value": best, "search_seconds": seconds, "params": _told(values)}]
+
+
+def in_turn(
+    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+) -> Records:
+    """Accuracy as `accuracy`, but C and p are chosen in turn: C, then p, C beside the best, p in steps of 0.1."""
+    grid = thin(method.grid, protocol.values)
+    chosen: dict[str, Any] = {name: [method.estimator.get_params()[name]] for name in grid}
+    total = 0.0
+    for name in (*grid, *(("beside", "fine") if "p" in grid else ())):
+        if name == "beside":
+            at = grid["C"].index(chosen["C"][0])
+            more = {"C": grid["C"][max(0, at - 1) : at + 2]}
+        elif name == "fine":
+            steps = (chosen["p"][0] + FINE * step for step in range(-4, 5))
+            more = {"p": [round(p, 3) for p in steps if p >= min(grid["p"])]}
+        else:
+            more = {name: grid[name]}
+        chosen, took, _ = _search(method, protocol, scale, X[train], y[train], seed, chosen | more)
+        total += took
+    final = replace(method, grid={name: tuple(value) for name, value in chosen.items()})
+    (record,) = as_given(final, protocol, scale, X, y, train, test, seed)
+    return [record | {"search_seconds": total, "params": _told({name: value for name, (value,) in chosen.items()})}]
 
 
 def margin_histogram(
@@ -61,119 +104,26 @@ def margin_histogram(
     return out
 
 
-def seconds(
+def ceiling(
     method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
-    """Time of one fit as the method stands, and of one of its iterations."""
-    front = scaler(X, scale)
-    rows = front.fit_transform(X[train])
-    model, fit_seconds, status = _fit(clone(method.estimator), rows, y[train])
-    parts = getattr(model, "estimators_", [model])
-    iterations = sum(int(np.max(part.n_iter_)) for part in parts) / len(parts)
-    common = {"fit_seconds": fit_seconds, "status": status}
-    return [
-        {"quantity": "fit", "value": fit_seconds, **common},
-        {"quantity": "iteration", "value": fit_seconds / max(1.0, iterations), **common},
-    ]
-
-
-def sweep(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
-) -> Records:
-    """Accuracy on the test rows for each value of the grid's only parameter."""
-    front = scaler(X, scale)
-    rows, held = front.fit_transform(X[train]), front.transform(X[test])
-    ((name, values),) = thin(method.grid, protocol.values).items()
+    """Accuracy on the training rows themselves for each point of the grid, numbered by x."""
+    rows = scaler(X, scale).fit_transform(X[train])
     out: Records = []
-    for value in values:
-        model, fit_seconds, status = _fit(clone(method.estimator).set_params(**{name: value}), rows, y[train])
-        score = float(model.score(held, y[test]))
-        out.append({"quantity": "accuracy", "x": value, "value": score, "fit_seconds": fit_seconds, "status": status})
-    return out
-
-
-def iterations(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
-) -> Records:
-    """Objective and accuracy on the test rows after a number of iterations."""
-    front = scaler(X, scale)
-    rows, held = front.fit_transform(X[train]), front.transform(X[test])
-    out: Records = []
-    for n in ITERATIONS:
-        model, fit_seconds, _ = _fit(clone(method.estimator).set_params(max_iter=n), rows, y[train])
-        out.append({"quantity": "objective", "x": n, "value": float(model.objective_), "fit_seconds": fit_seconds})
-        out.append({"quantity": "accuracy", "x": n, "value": float(model.score(held, y[test]))})
-        if model.n_iter_ < n:
-            break
-    return out
-
-
-def suboptimality(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
-) -> Records:
-    """Objective of stochastic gradients over the certified optimum, minus one, after each epoch.
-
-    As in the paper each method has the largest step of a ladder with which its objective does not rise, up to 5 %.
-    """
-    rows, y = scaler(X, scale).fit_transform(X[train]), y[train].astype(np.int32)
-    k, cap = int(y.max()) + 1, np.ones(len(train))
-    best = solve_multi_margin(rows, y, cap, k, tol=1e-6).objective
-    how = {"SVRG": {}, "SGD, constant": {"decay": 0.0}, "SGD, decreasing": {"decay": 1.0}}[method.name]
-    for factor in LADDER:
-        values = _epochs(rows, y, cap, k, factor * first_step(rows, cap, k), seed, **how)
-        if np.isfinite(values).all() and (values[1:] <= 1.05 * np.minimum.accumulate(values)[:-1]).all():
-            break
-    return [
-        {"quantity": "suboptimality", "x": t, "value": float(v / best - 1), "params": f"step={factor:g}"}
-        for t, v in enumerate(values)
-    ]
-
-
-def few_labels(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
-) -> Records:
-    """Accuracy on the test rows when only 5 % of the training rows, and at least one of each class, are labelled."""
-    front = scaler(X, scale)
-    rows, held, y_train = front.fit_transform(X[train]), front.transform(X[test]), y[train]
-    shown = np.random.default_rng(seed).random(len(train)) < LABELLED
-    shown[np.unique(y_train, return_index=True)[1]] = True
-    if isinstance(method.estimator, (SemiSupervisedMarginSVC, SelfTrainingClassifier, LabelSpreading)):
-        labels = np.where(shown, y_train, -1)
-    else:
-        rows, labels = rows[shown], y_train[shown]
-    model, fit_seconds, status = _fit(clone(method.estimator), rows, labels)
-    score = float(np.mean(model.predict(held) == y[test]))
-    return [{"quantity": "accuracy", "value": score, "fit_seconds": fit_seconds, "status": status}]
-
-
-def boundary(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
-) -> Records:
-    """The line of a linear machine in two dimensions for each value of the grid's parameter, and its accuracy.
-
-    Abe's examples: the second and third class and the third and fourth feature of iris, the first 25 rows of each class
-    for training, of the third class all 25 or only ten.
-    """
-    first, second = np.flatnonzero(y == 1), np.flatnonzero(y == 2)
-    n_second = 10 if "10" in method.name else 25
-    train, test = np.r_[first[:25], second[:n_second]], np.r_[first[25:], second[25:]]
-    X = scaler(X, scale).fit_transform(X[:, 2:4])
-    out: Records = []
-    ((name, values),) = method.grid.items()
-    for value in values:
-        model = clone(method.estimator).set_params(**{name: value}).fit(X[train], y[train])
-        w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
-        score = float(np.mean(model.predict(X[test]) == y[test]))
-        numbers = {"accuracy": score, "w1": w[0], "w2": w[1], "b": b}
-        size = {"n_train": len(train), "n_test": len(test)}
-        out += [{"quantity": quantity, "x": value, "value": float(v), **size} for quantity, v in numbers.items()]
+    for number, point in enumerate(ParameterGrid(thin(method.grid, protocol.values))):
+        model, seconds, status = fit(clone(method.estimator).set_params(**point), rows, y[train])
+        right = float(np.mean(model.predict(rows) == y[train]))
+        record = {"fit_seconds": seconds, "params": _told(point), "status": status}
+        out.append({"quantity": "training accuracy", "x": number, "value": right, **record})
     return out
 
 
 def scaler(X: Any, scale: str) -> Any:
     """What stands before the classifier."""
-    if scale == "none":
+    if scale in ("none", "standard, all rows"):
         return FunctionTransformer()
+    if scale == "length":
+        return Normalizer()
     if sparse.issparse(X):
         return MaxAbsScaler()
     return MinMaxScaler((0.0, X.shape[1] ** -0.5) if scale == "unit / sqrt(m)" else (0.0, 1.0))
@@ -184,22 +134,42 @@ def _tuned(
 ) -> tuple[Any, dict[str, Any]]:
     """A pipeline fitted with the parameters that cross-validation chose, and how long that took."""
     pipeline = Pipeline([("scale", scaler(X, scale)), ("model", clone(method.estimator))])
-    grid = {f"model__{name}": values for name, values in thin(method.grid, protocol.values).items()}
+    grid = thin(method.grid, protocol.values)
+    spread = kernel_spread(clone(pipeline.named_steps["scale"]).fit_transform(X)) if method.widths else 0.0
+    if method.widths:
+        grid["gamma"] = [width / spread for width in method.widths]
+    chosen, search_seconds, _ = _search(method, protocol, scale, X, y, seed, grid)
+    values = {name: value for name, (value,) in chosen.items()}
+    model, fit_seconds, status = fit(pipeline.set_params(**{f"model__{k}": v for k, v in values.items()}), X, y)
+    if method.widths:  # as a multiple of gamma="scale"
+        values["width"] = values.pop("gamma") * spread
+    return model, {
+        "search_seconds": search_seconds, "fit_seconds": fit_seconds, "params": _told(values), "status": status,
+    }  # fmt: skip
+
+
+def _search(
+    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, seed: int, grid: dict[str, list[Any]]
+) -> tuple[dict[str, list[Any]], float, float]:
+    """The best point of a grid, as a grid of one point, the seconds that it took, and its mean accuracy."""
+    pipeline = Pipeline([("scale", scaler(X, scale)), ("model", clone(method.estimator))])
     folds = StratifiedKFold(protocol.folds, shuffle=True, random_state=seed)
-    search = MarginSearchCV(pipeline, grid, cv=folds, refit=False, error_score="raise")
+    inside = {f"model__{name}": values for name, values in grid.items()}
+    search = MarginSearchCV(pipeline, inside, cv=folds, refit=False, error_score="raise")
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search.fit(X, y)
-    search_seconds = time.process_time() - start
-    model, fit_seconds, status = _fit(pipeline.set_params(**search.best_params_), X, y)
-    chosen = " ".join(f"{name.removeprefix('model__')}={value:g}" for name, value in search.best_params_.items())
-    return model, {
-        "search_seconds": search_seconds, "fit_seconds": fit_seconds, "params": chosen, "status": status,
-    }  # fmt: skip
+    took = time.process_time() - start
+    chosen = {name.removeprefix("model__"): [value] for name, value in search.best_params_.items()}
+    return chosen, took, float(search.best_score_)
 
 
-def _fit(model: Any, X: Any, y: np.ndarray) -> tuple[Any, float, str]:
+def _told(values: dict[str, Any]) -> str:
+    return " ".join(f"{name}={value:g}" for name, value in values.items())
+
+
+def fit(model: Any, X: Any, y: np.ndarray) -> tuple[Any, float, str]:
     """The fitted model, its seconds, and whether it reached its tolerance."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -208,19 +178,3 @@ def _fit(model: Any, X: Any, y: np.ndarray) -> tuple[Any, float, str]:
         took = time.process_time() - start
     short = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
     return model, took, "not converged" if short else "ok"
-
-
-def _epochs(
-    X: Any, y: np.ndarray, cap: np.ndarray, k: int, step: float, seed: int, decay: float | None = None
-) -> np.ndarray:
-    """Objective before the first and after each epoch; with ``decay`` (in epochs) plain stochastic gradients."""
-    W, b = np.zeros((k, X.shape[1])), np.zeros(k)
-    values = [epoch(X, y, cap, W, b, fit_intercept=True, step=0.0, seed=seed)[2]]
-    plain: dict[str, Any] = {} if decay is None else {"variance_reduction": False, "decay": decay / len(y)}
-    with np.errstate(over="ignore", invalid="ignore"):
-        for t in range(EPOCHS):
-            W, b, value = epoch(
-                X, y, cap, W, b, fit_intercept=True, step=step, seed=seed + t, first=t * len(y), **plain
-            )
-            values.append(value)
-    return np.array(values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,6 @@ from ._statistics import Friedman, friedman, mean
 from ._tables import markdown
 
 CLOSE = 1.0  # points of accuracy within which the faster method is the better advice
-
-
-def finished(scores: Scores) -> Scores:
-    """Without the data sets on which some method has not been tried yet."""
-    rows = [row for row in scores.rows if all(scores.status(row.data.name, method) for method in scores.methods)]
-    return replace(scores, rows=rows, missing=scores.missing + [row for row in scores.rows if row not in rows])
 
 
 def complete(scores: Scores) -> np.ndarray:
@@ -188,5 +181,7 @@ def _shape(scores: Scores, data: str) -> tuple[int, int, int]:
 
 
 def _default(estimator: Any, name: str) -> float:
+    if name == "width":  # of a kernel, as a multiple of gamma="scale", the default
+        return 1.0
     inner = estimator.estimator if name.startswith("estimator__") else estimator
     return float(type(inner)().get_params()[name.removeprefix("estimator__")])

@@ -9,16 +9,24 @@ from importlib.resources import files
 from pathlib import Path
 
 from .._files import atomic_write
-from . import _figures, _overall
-from ._measures import accuracy, boundary, margin_histogram
+from . import _figures, _overall, _views
+from ._claims import HOLDS, NOT, PART, agreement, judge
+from ._curves import boundary
+from ._measures import accuracy, best_of_folds, in_turn, margin_histogram
 from ._readings import figure_reading, summary, table_reading
 from ._registry import EXPERIMENTS
 from ._runner import Result
-from ._scores import Scores, published, scores
+from ._scores import Scores, finished, scores
 from ._tables import BETTER, WORSE, accuracy_table, markdown
 
 _PROSE = tomllib.loads(files(__package__).joinpath("papers", "prose.toml").read_text(encoding="utf-8"))
 TITLES, INTRODUCTIONS, REMARKS = _PROSE["titles"], _PROSE["introductions"], _PROSE["remarks"]
+CLAIMS, READINGS = _PROSE["claims"], _PROSE["readings"]
+_COUNTED = {HOLDS: "hold", PART: "in part", NOT: "not"}
+_LAST_COLUMN = """
+The verdict is that on the claim beside it; then how many of the paper's claims hold, in part or not, as its page lists
+them. The last column counts the published figures that both readings of the paper's table have, and how many of ours
+lie within two points: with the plain reading, and with the one that fits best."""
 
 
 def write_pages(results: Sequence[Result], folder: str | os.PathLike[str], run: str = "full") -> list[Path]:
@@ -47,7 +55,7 @@ def write_pages(results: Sequence[Result], folder: str | os.PathLike[str], run: 
             pages.setdefault(one.experiment.paper, []).append(one)
     written = []
     for paper, parts in pages.items():
-        if paper == "overall" and not (parts[0].experiment.name == "overall" and _overall.finished(parts[0]).rows):
+        if paper == "overall" and not (parts[0].experiment.name == "overall" and finished(parts[0]).rows):
             continue
         text = _overall_page(parts, folder) if paper == "overall" else _page(paper, parts, folder)
         written.append(_write(folder / f"{paper}.md", text))
@@ -66,15 +74,48 @@ def _page(paper: str, parts: Sequence[Scores], folder: Path) -> str:
             _figures.save(_figures.PICTURES[experiment.name](part), folder / name)
             blocks += [f"![{experiment.title}]({name})", *_bullets(figure_reading(part))]
         else:
-            blocks += [_legend(part), accuracy_table(part), *_bullets(table_reading(part))]
+            blocks += _table(part)
         if experiment.name in REMARKS:
             blocks.append(REMARKS[experiment.name])
         blocks += _missing(part)
-    return "\n\n".join(blocks) + "\n"
+    return "\n\n".join([*blocks, *_verdicts(paper, parts)]) + "\n"
+
+
+def _table(part: Scores) -> list[str]:
+    """The table that an experiment shows, with its legend and what it says."""
+    if part.experiment.view == "seconds":
+        legend = "Processor seconds of selection, training and classification; second line the paper's. Fastest bold."
+        return [legend, _views.seconds_table(part), *_bullets(_views.speed_reading(part))]
+    if part.experiment.view == "parameters":
+        return ["Chosen here; second line the paper's C and gamma.", _views.parameters_table(part)]
+    if part.experiment.view == "ceiling":
+        return ["Accuracy in per cent.", _views.ceiling_table(part)]
+    return [_legend(part), accuracy_table(part), *_bullets(table_reading(part))]
+
+
+def _verdicts(paper: str, parts: Sequence[Scores]) -> list[str]:
+    """What holds and what does not: the claims, the numbers, and the likeliest reason where a claim fails."""
+    named = {part.experiment.name: part for part in parts}
+    lines = []
+    for claim in CLAIMS.get(paper, []):
+        finding = judge(claim, named)
+        if finding is None:
+            continue
+        text = f"**{finding.verdict.capitalize()}:** {claim['says']} {finding.evidence}"
+        if finding.verdict != HOLDS:
+            text += f" *Likeliest reason (inference):* {claim['because']}"
+        lines.append(text)
+    if not lines:
+        return []
+    return [
+        "## What holds and what does not",
+        "Verdicts follow from the numbers by fixed rules; sentences marked as inference do not.",
+        *_bullets(lines),
+    ]
 
 
 def _overall_page(parts: Sequence[Scores], folder: Path) -> str:
-    part = _overall.finished(parts[0])
+    part = finished(parts[0])
     blocks = [f"# {TITLES['overall']}", INTRODUCTIONS["overall"], _made("overall", [part]), _here(part)]
     blocks += ["## Ranks and times", _overall.summary_table(part), REMARKS["overall"]]
     name = "overall-ranks.svg"
@@ -91,18 +132,41 @@ def _overall_page(parts: Sequence[Scores], folder: Path) -> str:
 
 
 def _index(pages: dict[str, list[Scores]]) -> str:
+    blocks = [f"# {TITLES['index']}", INTRODUCTIONS["index"], "## In two minutes"]
+    rows = [row for paper, parts in pages.items() if (row := _summary(paper, parts))]
+    header = ["paper", "claim", "verdict", "numbers", "reading that fits best", "within two points: plain, best"]
+    if rows:
+        blocks += [markdown(header, rows, left=5), _LAST_COLUMN]
     lines = [
         f"- [{TITLES[paper]}]({paper}.md): {', '.join(p.experiment.title for p in parts)}"
         for paper, parts in pages.items()
     ]
-    blocks = [f"# {TITLES['index']}", INTRODUCTIONS["index"], "\n".join(lines)]
+    blocks += ["## All pages", "\n".join(lines)]
     parts = [part for paper, found in pages.items() if paper != "overall" for part in found]
-    tables = [part for part in parts if part.experiment.name not in _figures.PICTURES]
-    rows = [[f"[{p.experiment.name}]({p.experiment.paper}.md)", *summary(p)] for p in tables]
+    tables = [p for p in parts if p.experiment.name not in _figures.PICTURES and p.experiment.view == "accuracy"]
+    found = [[f"[{p.experiment.name}]({p.experiment.paper}.md)", *summary(p)] for p in tables]
     header = ["table", "data sets", "within two points", "reference", "first here", "first in the paper"]
-    if rows:
-        blocks.append(markdown(header, rows))
+    if found:
+        blocks += ["## All tables of accuracy", markdown(header, found)]
     return "\n\n".join(blocks) + "\n"
+
+
+def _summary(paper: str, parts: Sequence[Scores]) -> list[str] | None:
+    """The line of a paper on the front page: its first claim, how many claims hold, and two readings of its table."""
+    named = {part.experiment.name: part for part in parts}
+    found = [(claim, judge(claim, named)) for claim in CLAIMS.get(paper, [])]
+    judged = [(claim, finding) for claim, finding in found if finding is not None]
+    if not judged or judged[0][0] is not CLAIMS[paper][0]:
+        return None
+    claim, finding = judged[0]
+    counts = [f"{sum(f.verdict == word for _, f in judged)} {said}" for word, said in _COUNTED.items()]
+    reading, both = READINGS[paper], "-"
+    if reading["first"] in named and reading["best"] in named:
+        before, after, total = agreement(named[reading["first"]], named[reading["best"]])
+        both = f"{before} of {total}, {after} of {total}" if total else "-"
+    verdict = f"**{finding.verdict}** (all claims: {', '.join(counts)})"
+    title = f"[{TITLES[paper].rpartition('(')[2].rstrip(')')}]({paper}.md)"
+    return [title, claim["says"], verdict, finding.evidence, reading["words"], both]
 
 
 def _made(paper: str, parts: Sequence[Scores]) -> str:
@@ -120,7 +184,7 @@ def _here(part: Scores) -> str:
     """The protocols that were used, each with its data sets."""
     if part.experiment.measure is boundary:
         return "Here: the same."
-    tuned = part.experiment.measure in (accuracy, margin_histogram)
+    tuned = part.experiment.measure in (accuracy, best_of_folds, in_turn, margin_histogram)
     groups: dict[str, list[str]] = {}
     for row in part.rows:
         counts = {method: len(part.values(row.data.name, method)) for method in part.methods}
@@ -139,7 +203,7 @@ def _here(part: Scores) -> str:
 
 def _legend(part: Scores) -> str:
     test = "paired t-test" if part.experiment.statistic == "paired" else "Welch's t-test"
-    beside = "; second line the paper's figure and our difference from it" if published(part.experiment.name) else ""
+    beside = "; second line the paper's figure and our difference from it" if part.paper else ""
     return (
         f"Accuracy in per cent, mean ± standard deviation over the divisions{beside}. {BETTER} "
         f"{part.experiment.reference} is significantly better, {WORSE} worse ({test}, 95 %). Best of a row bold."

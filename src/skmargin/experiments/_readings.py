@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
-from ._scores import Scores, published
+from ..comparison import Model
+from ._published import published
+from ._scores import Scores, finished
+from ._spec import Row, in_units, thin
 from ._statistics import mean
 from ._tables import win_tie_loss
 
 NEAR = 2.0  # points
+WIDE = 1.5  # times
+ROUNDED = 1e-4  # parameters are written with six digits
 
 
 def table_reading(scores: Scores) -> list[str]:
-    """How near the table is to the paper's, whether its claim holds, and which of its figures nothing here reaches."""
-    out = _agreement(scores) + _claim(scores) + _out_of_reach(scores)
+    """How near the table is to the paper's, whether its claim holds, and which of its figures nothing here reaches.
+
+    Data sets on which some method was not tried yet are left out.
+    """
+    waiting = len(scores.rows)
+    scores = finished(scores)
+    waiting -= len(scores.rows)
+    if not scores.rows:
+        return ["No data set has been tried with every method yet."]
+    out = _agreement(scores) + _claim(scores) + _out_of_reach(scores) + _wide(scores) + _edges(scores)
+    if waiting:
+        out.append(f"{waiting} sets on which a method was not tried yet do not count in these sentences.")
     short = [
         f"{method} on {data} ({scores.status(data, method).partition(':')[0]})"
         for data in scores.names
@@ -22,17 +41,10 @@ def table_reading(scores: Scores) -> list[str]:
     ]
     if short:
         out.append(f"Without a figure: {', '.join(short)}.")
-    stopped = [
-        method
-        for method in scores.methods
-        if any(
-            line["status"] == "not converged" for data in scores.names for line in scores.lines.get((data, method), [])
-        )
-    ]
+    counts = {method: scores.stopped(method) for method in scores.methods}
+    stopped = [f"{method} {n} of {total}" for method, (n, total) in counts.items() if n]
     if stopped:
-        out.append(
-            f"Some final fits of {_list(stopped)} stopped before their tolerance; their figures stand as they are."
-        )
+        out.append(f"**Final fits that stopped before their tolerance:** {', '.join(stopped)}.")
     return out
 
 
@@ -47,7 +59,7 @@ def figure_reading(scores: Scores) -> list[str]:
 
 def differences(scores: Scores) -> dict[tuple[str, str], float]:
     """Our figure minus the paper's, in points, wherever both are there."""
-    paper, means = published(scores.experiment.name), scores.means()
+    paper, means = scores.paper, scores.means()
     return {
         (data, method): 100 * means[i, j] - paper[data, method][0]
         for i, data in enumerate(scores.names)
@@ -58,7 +70,7 @@ def differences(scores: Scores) -> dict[tuple[str, str], float]:
 
 def firsts(scores: Scores) -> tuple[list[str], list[str]]:
     """The data sets on which the reference has the best mean: here, and in the paper among those that are here."""
-    means, paper = scores.means(), published(scores.experiment.name)
+    means, paper = scores.means(), scores.paper
     reference = scores.experiment.reference
     at = scores.methods.index(reference)
     ours = [data for data, line in zip(scores.names, means, strict=True) if line[at] >= np.fmax.reduce(line) - 1e-12]
@@ -73,6 +85,7 @@ def firsts(scores: Scores) -> tuple[list[str], list[str]]:
 
 def summary(scores: Scores) -> list[str]:
     """One line of the index: data sets, nearness to the paper, and where the reference is first."""
+    scores = finished(scores)
     found = differences(scores)
     ours, theirs = firsts(scores)
     here, total = len(scores.rows), len(scores.rows) + len(scores.missing)
@@ -107,7 +120,7 @@ def _claim(scores: Scores) -> list[str]:
     means, (ours, theirs) = scores.means(), firsts(scores)
     at = scores.methods.index(reference)
     text = f"**Who is first.** {reference} has the best mean on {len(ours)} of {len(means)} data sets here"
-    if published(scores.experiment.name):
+    if scores.paper:
         text += f", on {len(theirs)} of the same sets in the paper"
     counts = {method: win_tie_loss(scores, method) for method in scores.methods if method != reference}
     text += "; win/tie/loss against " + ", ".join(f"{m} {w}/{t}/{l}" for m, (w, t, l) in counts.items()) + "."
@@ -118,7 +131,7 @@ def _claim(scores: Scores) -> list[str]:
 
 def _out_of_reach(scores: Scores) -> list[str]:
     """Published figures of the reference above everything measured here, by two points and two deviations."""
-    paper, means, found = published(scores.experiment.name), scores.means(), []
+    paper, means, found = scores.paper, scores.means(), []
     for i, data in enumerate(scores.names):
         value = paper.get((data, scores.experiment.reference))
         if value is None or not np.isfinite(means[i]).any():
@@ -132,6 +145,52 @@ def _out_of_reach(scores: Scores) -> list[str]:
     if not found:
         return []
     return [f"**Not reached by any method here:** {'; '.join(found)}."]
+
+
+def _wide(scores: Scores) -> list[str]:
+    """Published deviations of the reference that are far larger than those of its rivals on the same divisions."""
+    paper, reference, found = scores.paper, scores.experiment.reference, []
+    for data in scores.names:
+        own = paper.get((data, reference), (0.0, None))[1]
+        others = [paper[data, m][1] for m in scores.methods if m != reference and (data, m) in paper]
+        largest = max((deviation for deviation in others if deviation is not None), default=None)
+        if own is not None and largest and own > WIDE * largest:
+            found.append(f"{data} ({own:.1f}, rivals at most {largest:.1f})")
+    if not found:
+        return []
+    return [
+        f"**Published deviations of {reference} more than {WIDE:g} times those of its rivals:** {', '.join(found)}. "
+        "Such a mean rests on a few divisions with a much better model (inference)."
+    ]
+
+
+def _edges(scores: Scores) -> list[str]:
+    """Methods whose first parameter was at the end of its grid in most divisions of a data set."""
+    words = []
+    for method in scores.experiment.methods:
+        for end, said in ((min, "smallest"), (max, "largest")):
+            found = [row.data.name for row in scores.rows if _at_edge(scores, row, method, end)]
+            if found and len(next(iter(method.grid.values()), ())) > 2:
+                name = next(iter(method.grid)).removeprefix("estimator__")
+                words.append(f"{method.name} at the {said} {name} on {', '.join(found)}")
+    return [f"**At the edge of the grid in most divisions:** {'; '.join(words)}."] if words else []
+
+
+def _at_edge(scores: Scores, row: Row, method: Model, end: Callable[..., float]) -> bool:
+    grid = thin(method.grid, row.protocol.values)
+    if not grid:
+        return False
+    name, values = next(iter(grid.items()))
+    at = []
+    for line in scores.lines.get((row.data.name, method.name), []):
+        told = dict(word.split("=") for word in line["params"].split())
+        if name in told:
+            unit = scores.experiment.units.get(method.name, "")
+            (scaled,) = in_units(
+                replace(method, grid={name: (end(values),)}), unit, int(line["n_train"]), int(line["n_classes"])
+            ).grid[name]
+            at.append(abs(float(told[name]) / scaled - 1) < ROUNDED)
+    return sum(at) > len(at) / 2
 
 
 def _classes(scores: Scores) -> list[str]:
@@ -169,9 +228,16 @@ def _times(scores: Scores) -> list[str]:
         if j != at:
             ratio = np.exp(mean(np.log(fit[:, j] / fit[:, at])))
             words.append(f"{method} {ratio:.2f}")
+    strength = {method.name: _strength(method.estimator) for method in scores.experiment.methods}
     return [
-        f"Geometric mean of the time of a whole fit over that of {scores.experiment.reference}: {', '.join(words)}."
+        f"Geometric mean of the time of a whole fit over that of {scores.experiment.reference}: {', '.join(words)}.",
+        "Every machine has its default: " + ", ".join(f"{m} C = {value:g}" for m, value in strength.items()) + ".",
     ]
+
+
+def _strength(estimator: Any) -> float:
+    parameters = estimator.get_params()
+    return float(parameters.get("C", parameters.get("estimator__C")))
 
 
 def _iterations(scores: Scores) -> list[str]:
@@ -214,7 +280,3 @@ def _lines(scores: Scores) -> list[str]:
             there = paper[f"iris, C = {C:g}", method][0]
             words.append(f"{method}, C = {C:g}: {100 * accuracy:.0f} % (paper {there:.0f} %)")
     return ["Accuracy on the 50 test rows: " + "; ".join(words) + "."]
-
-
-def _list(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -22,19 +22,22 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 import skmargin
 
 from ..datasets import DataError
 from ._data import divide, is_here, load
-from ._spec import Source, Task
+from ._spec import Source, Task, in_units
 
 COLUMNS = (
     "experiment", "run", "data", "method", "split", "settings", "quantity", "x", "value", "fit_seconds",
     "predict_seconds", "search_seconds", "params", "status", "n_train", "n_test", "n_features", "n_classes", "versions",
 )  # fmt: skip
-KEY = COLUMNS[:6]
+KEY = ("data", "split", "settings")
+OUT = "out of budget"
+ROUND = 10
 OVER_BUDGET = 77  # exit code of a process that used up its time
 PATIENCE = 20  # times the budget that a process may take by the clock
 TIMES = ("fit_seconds", "predict_seconds", "search_seconds")
@@ -57,7 +60,8 @@ def pending(
 ) -> tuple[list[Task], list[Source]]:
     """The tasks that the results file does not hold yet, and the data sets that are missing, whose tasks are left out.
 
-    Tasks that failed are tried again, those out of budget are not.
+    A task that several experiments share is there once, for the first of them.  Tasks that failed are tried again, and
+    so are those out of budget when the budget has grown.
 
     Examples
     --------
@@ -66,17 +70,31 @@ def pending(
     >>> sorted({task.row.data.name for task in tasks}), len(missing)
     (['iris'], 5)
     """
-    lines = read_results(results)
-    done = {tuple(line[name] for name in KEY) for line in lines if not line["status"].startswith("failed")}
+    status = {tuple(line[name] for name in KEY): line["status"] for line in read_results(results)}
     here: dict[Source, bool] = {}
+    asked: set[tuple[str, ...]] = set()
     left = []
     for task in tasks:
         source = task.row.data
         if source not in here:
             here[source] = is_here(source, folder)
-        if here[source] and task.key not in done:
+        again = _again(status.get(task.key), task.row.protocol.budget)
+        if here[source] and again and task.key not in asked:
             left.append(task)
+            asked.add(task.key)
     return left, [source for source, there in here.items() if not there]
+
+
+def _again(status: str | None, budget: float) -> bool:
+    """Whether a task with such an outcome, None without one, is to be done."""
+    if status is None or status.startswith("failed"):
+        return True
+    return status.startswith(OUT) and float(status.removeprefix(OUT).strip(" ()s") or 0) < budget
+
+
+def in_rounds(tasks: Iterable[Task]) -> list[Task]:
+    """The first ten divisions of everything, then the next ten: a run that is stopped leaves no table empty."""
+    return sorted(tasks, key=lambda task: task.split // ROUND)
 
 
 def run(
@@ -104,7 +122,7 @@ def run(
     task : Task
         That is done.
     outcome : str
-        "ok", "not converged", "out of budget", "left out" or "failed: ...".
+        "ok", "not converged", "out of budget (... s)", "left out" or "failed: ...".
     """
     path = Path(results)
     if path.exists():
@@ -146,11 +164,12 @@ class _Worker:
 
     def start(self, task: Task) -> None:
         # The process watches its own processor time; this is for one that hangs.
-        self.deadline = time.monotonic() + PATIENCE * task.row.protocol.budget
+        self._budget = task.row.protocol.budget
+        self.deadline = time.monotonic() + PATIENCE * self._budget
         self.connection.send(task)
 
     def finish(self) -> list[dict[str, Any]]:
-        outcome = "out of budget"
+        outcome = f"{OUT} ({self._budget:g} s)"
         try:
             if self.connection.poll():
                 records: list[dict[str, Any]] = self.connection.recv()
@@ -222,11 +241,13 @@ def compute(task: Task, X: Any, y: np.ndarray, n_train: int) -> list[dict[str, A
     protocol, n_classes = task.row.protocol, int(y.max()) + 1
     train, test = divide(protocol, y, n_train, task.split)
     size = {"n_train": len(train), "n_test": len(test), "n_features": X.shape[1], "n_classes": n_classes}
-    if n_classes > task.experiment.max_classes.get(task.method.name, n_classes):
+    most = task.experiment.max_classes.get(task.method.name, n_classes)
+    if n_classes > most or (task.method.dense and sparse.issparse(X)):
         return [{"quantity": "nothing", "status": "left out", **size}]
+    method = in_units(task.method, task.experiment.units.get(task.method.name, ""), len(train), n_classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        records = task.experiment.measure(task.method, protocol, task.row.data.scale, X, y, train, test, task.split)
+        records = task.experiment.measure(method, protocol, task.row.data.scale, X, y, train, test, task.split)
     return [{"status": "ok", **size, **record} for record in records]
 
 
@@ -242,7 +263,8 @@ def _append(path: Path, task: Task, records: list[dict[str, Any]]) -> None:
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", restval="")
     if not path.exists() or path.stat().st_size == 0:
         writer.writeheader()
-    common = dict(zip(KEY, task.key, strict=True)) | {"versions": versions()}
+    common = dict(zip(KEY, task.key, strict=True)) | {"versions": versions(), "run": "quick" if task.quick else "full"}
+    common |= {"experiment": task.experiment.name, "method": task.method.name}
     for record in records:
         rounded = {name: f"{value:.3g}" if name in TIMES else value for name, value in record.items()}
         rounded |= {name: f"{record[name]:.6g}" for name in ("x", "value") if name in record}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from importlib.resources import files
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ._published import Figures, published
 from ._runner import KEY, Result
 from ._spec import Experiment, Row
 
@@ -49,11 +48,38 @@ class Scores:
         """Names of the data sets with results."""
         return [row.data.name for row in self.rows]
 
+    @property
+    def paper(self) -> Figures:
+        """The published figures by the names of our methods; empty where there are none."""
+        table = published(self.experiment.table or self.experiment.name)
+        beside = {method: self.experiment.columns.get(method, method) for method in self.methods}
+        return {
+            (data, method): table[data, column]
+            for data in self.names
+            for method, column in beside.items()
+            if (data, column) in table
+        }
+
+    def published_as(self, data: str, column: str) -> float | None:
+        """A published figure by the paper's own name of the column."""
+        found = published(self.experiment.table or self.experiment.name).get((data, column))
+        return None if found is None else found[0]
+
     def status(self, data: str, method: str) -> str:
-        """The worst that happened: "ok", "not converged", "out of budget", "left out", "failed: ..."."""
+        """The worst that happened: "ok", "not converged", "out of budget (... s)", "left out", "failed: ..."."""
         found = [line["status"] for line in self.lines.get((data, method), [])]
         harmless = [status for status in ("not converged", "ok") if status in found]
         return next((status for status in found if status not in harmless), harmless[0] if harmless else "")
+
+    def stopped(self, method: str) -> tuple[int, int]:
+        """Number of divisions of all sets whose final fit stopped before its tolerance, and of all with a figure."""
+        found: dict[tuple[str, str], bool] = {}
+        for data in self.names:
+            for line in self.lines.get((data, method), []):
+                if line["status"] in ("ok", "not converged"):
+                    key = data, line["split"]
+                    found[key] = found.get(key, False) or line["status"] == "not converged"
+        return sum(found.values()), len(found)
 
     def values(self, data: str, method: str, quantity: str = "accuracy") -> dict[int, float]:
         """Value of each division."""
@@ -87,29 +113,27 @@ class Scores:
 
 def scores(experiment: Experiment, results: Sequence[Result], run: str = "full") -> Scores:
     """Arrange the lines of a results file that belong to an experiment as it is described now."""
-    wanted = {task.key for task in experiment.tasks(run == "quick")}
+    wanted: dict[tuple[str, ...], Cell] = {
+        task.key: (task.row.data.name, task.method.name) for task in experiment.tasks(run == "quick")
+    }
     out = Scores(experiment, run)
     latest: dict[tuple[str, ...], list[Result]] = {}
     for line in results:
         key = tuple(line[name] for name in KEY)
         if key in wanted:
             before = latest.setdefault(key, [])
-            if before and before[-1]["status"].startswith("failed"):  # tried again
+            if before and before[-1]["quantity"] == "nothing":  # tried again
                 before.clear()
             before.append(line)
-    for lines in latest.values():
-        out.lines.setdefault((lines[0]["data"], lines[0]["method"]), []).extend(lines)
+    for key, lines in latest.items():
+        out.lines.setdefault(wanted[key], []).extend(lines)
     for row in experiment.quick if run == "quick" else experiment.rows:
         here = any((row.data.name, method) in out.lines for method in out.methods)
         (out.rows if here else out.missing).append(row)
     return out
 
 
-def published(experiment: str) -> dict[Cell, tuple[float, float | None]]:
-    """The paper's figures, in per cent: mean and, where it is given, standard deviation."""
-    text = files(__package__).joinpath("papers", "figures.csv").read_text(encoding="utf-8")
-    return {
-        (line["data"], line["method"]): (float(line["mean"]), float(line["deviation"]) if line["deviation"] else None)
-        for line in csv.DictReader(text.splitlines())
-        if line["experiment"] == experiment
-    }
+def finished(scores: Scores) -> Scores:
+    """Without the data sets on which some method has not been tried yet."""
+    rows = [row for row in scores.rows if all(scores.status(row.data.name, method) for method in scores.methods)]
+    return replace(scores, rows=rows, missing=scores.missing + [row for row in scores.rows if row not in rows])

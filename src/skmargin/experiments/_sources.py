@@ -15,14 +15,16 @@ def _parts(name: str, train: str, test: str, **more: object) -> Source:
 
 _ALL = (
     Source("iris"), Source("wine"), Source("digits"), Source("breast_cancer"),
-    _file("glass"), _file("svmguide2"), _file("vehicle"), _file("vowel"), _file("segment"),
+    _file("glass"), _file("svmguide2"), _file("vehicle"), _file("segment"),
+    _parts("vowel", "vowel.scale", "vowel.scale.t", n_features=10),
     _file("svmguide4.train", "svmguide4", note="only LIBSVM's training part, 300 of the paper's 612 rows"),
     _parts("dna", "dna", "dna.t", n_features=180),
     _parts("satimage", "satimage.scale", "satimage.scale.t", n_features=36),
     _parts("usps", "usps", "usps.t", n_features=256),
     _parts("sector", "sector.scale", "sector.t.scale", n_features=55197, scale="none"),
     _parts("pendigits", "pendigits", "pendigits.t", n_features=16),
-    _parts("news20", "news20.scale", "news20.t.scale", n_features=62061, scale="none"),
+    _file("news20", "news20.train", "news20.scale", n_features=62061,
+          note="LIBSVM's training part, 15935 of 19928 rows, as counts"),
     _parts("letter", "letter.scale", "letter.scale.t", n_features=16),
     _file("protein-val", "protein.val", n_features=357,
           note="LIBSVM's validation part, 2871 of the paper's 24387 rows: not comparable"),
@@ -42,7 +44,7 @@ _ALL = (
 )  # fmt: skip
 SOURCES: dict[str, Source] = {source.name: source for source in _ALL}
 
-# Name, training rows, test rows.  All 13 sets of Abe's table 1; the file at hand has nine of them.
+# Name, training rows, test rows: the 13 sets of Abe's table 1.
 RAETSCH = {
     "banana": (400, 4900), "breast cancer": (200, 77), "diabetes": (468, 300), "flare solar": (666, 400),
     "german": (700, 300), "heart": (170, 100), "image": (1300, 1010), "ringnorm": (400, 7000), "splice": (1000, 2175),

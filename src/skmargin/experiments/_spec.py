@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sklearn.base import clone
+
 from ..comparison import Model
+from ._keys import digest
 
 SUFFIXES = ("", ".svm", ".txt", ".scale")
 COMPRESSED = ("", ".bz2", ".xz", ".gz")
@@ -26,10 +28,11 @@ class Source:
         the LIBSVM page among them.  Empty for a built-in set.
     n_features : int or None
         Width, where the files do not say it.
-    scale : {"unit", "unit / sqrt(m)", "none"}
+    scale : {"unit", "unit / sqrt(m)", "length", "standard, all rows", "none"}
         "unit" maps every feature to [0, 1], learnt on the training rows (sparse rows: divided by the largest absolute
         value); "unit / sqrt(m)" divides by the root of the number of features besides, which makes the RBF kernel that
-        of Abe.
+        of Abe; "length" makes every row one long; "standard, all rows" gives every feature mean 0 and variance 1 over
+        training and test rows together, as the authors of M3SVM do.
     classes : tuple of int or None
         Labels that stay; None keeps all.
     n_classes : int or None
@@ -62,17 +65,27 @@ class Source:
 
 @dataclass(frozen=True)
 class Split:
-    """How rows are divided: "holdout" (share or number of test rows), "kfold", "given" (the parts of the files)."""
+    """How rows are divided.
+
+    "holdout" draws test rows of each class in proportion (a share, or a number beside ``train``), "random" draws them
+    from all rows, "kfold" is 5-fold cross-validation, "given" takes the parts of the files, or the first ``train`` rows
+    of all.  ``seed`` fixes a random division: the number of the division then seeds the method only.
+    """
 
     kind: str = "holdout"
     test: float = 0.2
     train: int | None = None
+    seed: int | None = None
 
     def __str__(self) -> str:
         if self.kind == "kfold":
             return "5-fold cross-validation"
         if self.kind == "given":
             return "the given training and test part"
+        if self.seed is not None:
+            return (
+                f"the division with seed {self.seed} ({100 * (1 - self.test):.0f} % training), each from another start"
+            )
         if self.train is not None:
             return "the paper's numbers of training and test rows"
         return f"{100 * (1 - self.test):.0f} % training, {100 * self.test:.0f} % test"
@@ -108,7 +121,10 @@ class Protocol:
 
     def describe(self, tuned: bool) -> str:
         """The protocol in words, with those about the choice of parameters if there is one."""
-        words = [f"{self.repeats} x {self.split}"]
+        if self.split.kind == "kfold":
+            words = [f"{self.repeats // 5} x {self.split}"]
+        else:
+            words = [f"{self.repeats} x {self.split}"]
         if tuned:
             words.append(f"{self.folds}-fold selection")
         if tuned and self.values is not None:
@@ -120,10 +136,17 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table."""
+    """One line of a table; ``params`` are parameters that a method, by name, has on this data set."""
 
     data: Source
     protocol: Protocol
+    params: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def method(self, method: Model) -> Model:
+        """The method with its parameters for this data set."""
+        if method.name not in self.params:
+            return method
+        return replace(method, estimator=clone(method.estimator).set_params(**self.params[method.name]))
 
 
 @dataclass(frozen=True)
@@ -154,6 +177,15 @@ class Experiment:
         The paper's own protocol, in words.
     max_classes : dict
         Methods that are left out above a number of classes.
+    units : dict
+        Methods whose grid of ``C`` is multiplied: "1 / m" by one over the number of training rows, "1 / (k + 1)" by
+        one over the number of classes plus one.
+    table : str
+        The published table that stands beside the figures; its own name where this is empty.
+    columns : dict
+        The published column beside a method, where it has another name.
+    view : {"accuracy", "seconds", "parameters", "ceiling"}
+        What of the results a table shows.
     """
 
     name: str
@@ -167,26 +199,34 @@ class Experiment:
     statistic: str = "paired"
     protocol: str = ""
     max_classes: dict[str, int] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+    table: str = ""
+    columns: dict[str, str] = field(default_factory=dict)
+    view: str = "accuracy"
 
     def tasks(self, quick: bool = False) -> Iterator[Task]:
         """All tasks, one data set after the other."""
         for row in self.quick if quick else self.rows:
-            settings = [self._settings(row, method) for method in self.methods]
+            methods = [row.method(method) for method in self.methods]
+            settings = [self._settings(row, method) for method in methods]
             for split in range(row.protocol.repeats):
-                for method, digest in zip(self.methods, settings, strict=True):
-                    yield Task(self, row, method, split, quick, digest)
+                for method, words in zip(methods, settings, strict=True):
+                    yield Task(self, row, method, split, quick, words)
 
     def _settings(self, row: Row, method: Model) -> str:
-        """Changes with everything that changes the numbers of a task."""
+        """Changes with everything that changes the numbers of a task, and with nothing else."""
         data, protocol = replace(row.data, note=""), replace(row.protocol, repeats=0, budget=0.0, values=None)
         grid = thin(method.grid, row.protocol.values)
-        words = f"{data!r} {protocol!r} {method.estimator!r} {grid!r} {self.measure.__name__}"
-        return hashlib.sha256(words.encode()).hexdigest()[:8]
+        limits = self.units.get(method.name), self.max_classes.get(method.name)
+        return digest(data, protocol, method.name, method.estimator, grid, method.widths, self.measure.__name__, limits)
 
 
 @dataclass(frozen=True)
 class Task:
-    """One method on one division of one data set."""
+    """One method on one division of one data set.
+
+    Two experiments that ask for the same numbers share the task: its key does not name the experiment.
+    """
 
     experiment: Experiment
     row: Row
@@ -196,10 +236,9 @@ class Task:
     settings: str
 
     @property
-    def key(self) -> tuple[str, str, str, str, str, str]:
+    def key(self) -> tuple[str, str, str]:
         """What tells tasks apart in the results."""
-        run = "quick" if self.quick else "full"
-        return self.experiment.name, run, self.row.data.name, self.method.name, str(self.split), self.settings
+        return self.row.data.name, str(self.split), self.settings
 
 
 def thin(grid: dict[str, tuple[Any, ...]], values: tuple[int, int] | None) -> dict[str, list[Any]]:
@@ -209,3 +248,12 @@ def thin(grid: dict[str, tuple[Any, ...]], values: tuple[int, int] | None) -> di
         n = len(full) if values is None else min(len(full), values[min(i, 1)])
         out[name] = [full[j * len(full) // n] for j in range(n)]
     return out
+
+
+def in_units(method: Model, unit: str, n_train: int, n_classes: int) -> Model:
+    """The method with every ``C`` of its grid in a unit (see `Experiment`); without one as it is."""
+    if not unit:
+        return method
+    factor = {"1 / m": 1 / n_train, "1 / (k + 1)": 1 / (n_classes + 1)}[unit]
+    grid = {k: tuple(factor * v for v in values) if k.endswith("C") else values for k, values in method.grid.items()}
+    return replace(method, grid=grid)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ._scores import Scores, published
+from ._scores import Scores
 from ._statistics import ranks, verdict
 
 BETTER, WORSE = "●", "○"
@@ -22,7 +22,7 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
 
 def accuracy_table(scores: Scores) -> str:
     """Mean and deviation in per cent, below them the paper's figure and the difference; ranks and win/tie/loss last."""
-    paper = published(scores.experiment.name)
+    paper = scores.paper
     means = scores.means()
     reference = scores.experiment.reference
     rows = []

@@ -37,8 +37,7 @@ LossKind kind_of(const std::string& loss) {
     if (loss == "max") return LossKind::max;
     if (loss == "sum") return LossKind::sum;
     if (loss == "top") return LossKind::top;
-    if (loss == "logistic") return LossKind::logistic;
-    require(loss == "odm", "loss must be 'max', 'sum', 'top', 'odm' or 'logistic'");
+    require(loss == "odm", "loss must be 'max', 'sum', 'top' or 'odm'");
     return LossKind::odm;
 }
 
