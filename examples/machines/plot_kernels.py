@@ -2,7 +2,7 @@
 Kernels
 =======
 
-A kernel bends the boundaries. Every machine but :class:`~skmargin.SemiSupervisedMarginSVC` takes one, by name, as a
+A kernel bends the boundaries. Every machine takes one, by name, as a
 function, or as a matrix. ``gamma`` is one over the squared reach of a training row: small values give smooth
 boundaries, large ones follow every row.
 """

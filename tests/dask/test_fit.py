@@ -8,6 +8,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask.utils import key_split
 from scipy import sparse
 
 from skmargin import (
@@ -19,7 +20,10 @@ from skmargin import (
     WestonWatkinsSVC,
 )
 from skmargin.rows import workers
+from skmargin.rows.blocks import Block
 from skmargin.solvers.blocks import from_rows
+from skmargin.solvers.blocks.gradient import GradientPass
+from skmargin.solvers.blocks.passes import BlockProblem
 
 MACHINES = [
     CrammerSingerSVC(random_state=0),
@@ -214,3 +218,34 @@ def test_rows_that_change_are_noticed(rows):
     labels = [dask.delayed(y[at : at + PART]) for at in range(0, N, PART)]
     with pytest.raises(ValueError, match="Partition 0 had 3000 rows at first and now has 2999"):
         CrammerSingerSVC().fit(parts, labels)
+
+
+def test_features_that_no_row_has_are_not_sent():
+    rng = np.random.default_rng(0)
+    k, d, few = 3, 50_000, 40
+    X = sparse.random(30, few, 0.3, "csr", random_state=0, dtype=np.float32)
+    X.resize(30, d)
+    W = np.zeros((k, d), dtype=np.float32)
+    W[:, :few] = rng.normal(size=(k, few))
+    task = GradientPass(BlockProblem(k, "max", intercept="none"), W, np.zeros(k), 0.1)
+    sums = task.zero()
+    task.add(sums, Block(sparse.csr_array(X), rng.integers(0, k, 30).astype(np.int32), np.ones(30), 0))
+    for sent in (task, sums):
+        assert len(pickle.dumps(sent)) < 20 * k * few + 2000
+    there = pickle.loads(pickle.dumps(task)), pickle.loads(pickle.dumps(sums))
+    assert np.array_equal(there[0].W, W) and there[0].W.dtype == W.dtype
+    assert np.array_equal(there[1].gradient, sums.gradient) and there[1].gradient.any()
+
+
+def test_tasks_have_names_that_say_what_they_do(rows, client):
+    seen = set()
+    compute = client.compute
+
+    def watched(values):
+        seen.update(key_split(key) for value in values for key in dict(value.dask))
+        return compute(values)
+
+    client.compute = watched
+    CrammerSingerSVC(random_state=0).fit(*arrays(*rows[:2]))
+    ours = {name for name in seen if name.startswith("skmargin")}
+    assert {"skmargin-check", "skmargin-moments-draw", "skmargin-pass", "skmargin-pass-add"} <= ours

@@ -20,14 +20,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmargin import MultiMarginSVC, SemiSupervisedMarginSVC, WestonWatkinsSVC
 from skmargin.solvers.multi_margin.exact import solve_multi_margin
-from skmargin.solvers.multi_margin.semi_supervised import (
+from skmargin.solvers.multi_margin.half_steps import DualSteps
+from skmargin.solvers.multi_margin.labels import (
     balanced_labels,
     cheapest_labels,
     label_losses,
     likely_shares,
-    solve_semi_supervised,
     whole_counts,
 )
+from skmargin.solvers.multi_margin.semi_supervised import solve_semi_supervised
 from skmargin.solvers.tuning import DEFAULT
 
 
@@ -101,6 +102,7 @@ def test_machines_of_section_4_after_rescaling():
     assert guermeur == pytest.approx(value * k / (k + 1), rel=1e-6)
     ww = WestonWatkinsSVC(C=C / (k + 1), tol=1e-9).fit(X, y)
     assert (k + 1) * ww.objective_ == pytest.approx(value, rel=1e-6)
+    np.testing.assert_allclose(ww.coef_, W, atol=1e-4)
     doubled, V, _ = pairwise_machine(X, y, 2 * C / (k + 1), pair=0.0, bias=0.0, margin=2.0)
     np.testing.assert_allclose(V, 2 * W, atol=1e-3)
     assert doubled == pytest.approx(4 * value / (k + 1), rel=1e-6)
@@ -285,7 +287,8 @@ def test_objective_and_gap_belong_to_the_labels_found(stages, rounds, tol, seed)
     y = rng.integers(0, 3, 120).astype(np.int32)
     X = rng.normal(size=(3, 2))[y] + rng.normal(size=(120, 2))
     partly = np.where(np.arange(120) < 12, y, -1).astype(np.int32)
-    found = solve_semi_supervised(X, partly, np.ones(120), 3, None, tol=tol, stages=stages, tuning=tuning)
+    steps = DualSteps(X, 3, tol=tol, tuning=tuning)
+    found = solve_semi_supervised(steps, partly, np.ones(120), None, stages=stages, tuning=tuning)
     cap = np.where(partly < 0, stages[-1], 1.0)
     F = X @ found.machine.W.T + found.machine.b
     penalty = 0.5 * (4 * np.square(found.machine.W).sum() + np.square(found.machine.b).sum())
@@ -293,7 +296,7 @@ def test_objective_and_gap_belong_to_the_labels_found(stages, rounds, tol, seed)
     best = solve_multi_margin(X, found.labels.astype(np.int32), cap, 3, tol=1e-9).objective
     assert found.machine.objective == pytest.approx(value, rel=1e-9)
     assert found.machine.objective <= found.trajectory[-1, 1] * (1 + 1e-12)
-    assert found.machine.objective * (1 - found.machine.gap) <= best * (1 + 1e-9) and found.machine.gap <= tol
+    assert (1 - tol) * found.machine.objective <= found.machine.bound <= best * (1 + 1e-9)
 
 
 def test_rounds_that_gave_the_labels():

@@ -1,11 +1,14 @@
 """A long run: ``python -m tests.fuzz --fits 100000 --seed 1`` (or ``make fuzz``) counts what breaks, and how.
 
-Every failure is printed with the case that has it; the exit code says whether there was one.
+The number of a case is all that is needed to make it again (``--only``).  With ``--state`` a run that ended, or was
+ended, goes on where it was: the file holds the number of the case at hand, so that it names one that ended the process.
+Every failure is printed with its case; the exit code says whether there was one.
 """
 
 import argparse
-import pickle
+import faulthandler
 import re
+import resource
 import sys
 import time
 import traceback
@@ -13,77 +16,108 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from .cases import MACHINES, cases
+from .cases import make_case
+from .choices import Numbered
 from .judge import judge
+from .machines import MACHINES
 
 SLOW = 5.0  # seconds that a fit of so few rows may take
+RIVAL = 100  # one case of so many is compared with cvxpy, which takes longer than many fits
+REPORT = 5000  # cases between two lines
 
 
 def describe(case):
     """The case in a few lines, as code would make it."""
     with np.printoptions(threshold=60, precision=17, linewidth=120):
-        rows = f"  X = {type(case.X).__name__} {case.rows.dtype} {case.rows!r}"
-        return f"{case.model!r}\n{rows}\n  y = {case.labels!r}\n  w = {case.weight!r}"
+        kind = type(case.given[0]).__name__
+        limits = {name: value for (_, name), value in case.gear.items()}
+        rows = f"  X = {kind} {case.rows.dtype} {case.rows!r}"
+        return f"{case.model!r} {limits or ''}\n{rows}\n  y = {case.labels!r}\n  w = {case.weight!r}"
 
 
-def run(machine, fits, start, largest, show, keep):
-    """Fit so many random cases of a machine; what happened, by kind."""
-    found, shown = Counter(), Counter()
+def kind_of(error):
+    """What broke and where, without the numbers."""
+    where = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)][-3:]
+    said = re.sub(r"(np.float64\()?-?\d[\d.]*(e[+-]\d+)?\)?", "#", str(error)[:60].replace("\n", " "))
+    return f"FAILED {type(error).__name__} {said} {' '.join(where)}"
 
-    @seed(start)
-    @settings(
-        max_examples=fits, deadline=None, database=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(cases(machine=machine, largest=largest))
-    def each(case):
+
+class Run:
+    """Cases one after the other; what happened, by kind."""
+
+    def __init__(self, options):
+        self.options, self.found, self.shown = options, Counter(), Counter()
+        self.spent = Counter()
+        self.state = None
+        if options.state is not None:
+            if not options.state.exists():
+                np.save(options.state, np.zeros(1, dtype=np.int64))
+            self.state = np.load(options.state, mmap_mode="r+")
+
+    def numbers(self):
+        """The numbers of the cases that are still to come."""
+        if self.options.only is not None:
+            return [self.options.only]
+        return range(0 if self.state is None else int(self.state[0]), self.options.fits)
+
+    def __call__(self):
+        """Try all of them."""
+        for number in self.numbers():
+            if self.state is not None:
+                self.state[0] = number + 1  # one that ends the process has its turn only once
+            self.one(number)
+            if (number + 1) % REPORT == 0:
+                memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+                failed = sum(times for kind, times in self.found.items() if kind.startswith("FAILED"))
+                cpu = time.process_time()
+                print(f"... {number + 1} cases, {failed} failed, {cpu:.0f} s, at most {memory} MB", flush=True)
+
+    def one(self, number):
+        """Make a case, fit it, judge it."""
         before = time.process_time()
+        choices = Numbered(self.options.seed, number)
+        name = self.options.machines[number % len(self.options.machines)] if self.options.machines else None
+        case = make_case(choices, name, largest=self.options.largest)
+        self.found["inputs"] += 1
+        rival = number % RIVAL == 0
         try:
-            kind = "fitted" if judge(case) else "refused"
+            kind = "fitted" if judge(case, rival) else "refused"
+            self.found["compared with cvxpy"] += rival and kind == "fitted"
         except Exception as error:
-            where = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)][-3:]
-            kind = f"FAILED {type(error).__name__} {str(error)[:30]!r} {' '.join(where)}".replace("\n", " ")
-            kind = re.sub(r"(np.float64\()?-?\d[\d.]*(e[+-]\d+)?\)?", "#", kind.split("' ")[0]) + " " + " ".join(where)
-            if shown[kind] < show:
-                shown[kind] += 1
-                if keep is not None:
-                    keep.mkdir(parents=True, exist_ok=True)
-                    with open(keep / f"{machine}-{sum(shown.values())}.pickle", "wb") as file:
-                        pickle.dump(case, file)
-                print(f"--- {machine}: {type(error).__name__}: {error}\n{describe(case)}", flush=True)
-        found[kind] += 1
-        if time.process_time() - before > SLOW:
-            found["FAILED slow"] += 1
-            print(f"--- {machine}: {time.process_time() - before:.1f} s\n{describe(case)}", flush=True)
+            kind = kind_of(error)
+            self.show(kind, f"{type(error).__name__}: {error}", number, case)
+        self.found[kind] += 1
+        spent = time.process_time() - before
+        self.spent[type(case.model).__name__] += spent
+        if spent > SLOW:
+            self.found["FAILED slow"] += 1
+            self.show("slow", f"{spent:.1f} s", number, case)
 
-    each()
-    return found
+    def show(self, kind, said, number, case):
+        """Print the first cases of a kind."""
+        self.shown[kind] += 1
+        if self.shown[kind] <= self.options.show:
+            print(f"--- seed {self.options.seed}, case {number}: {said}\n{describe(case)}", flush=True)
 
 
 def main():
     """Run, and print a line for each kind of ending."""
+    faulthandler.enable()
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--fits", type=int, default=12_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--largest", type=int, default=40, help="most rows of a case")
-    parser.add_argument("--machines", nargs="*", default=sorted(MACHINES))
-    parser.add_argument("--show", type=int, default=1, help="cases printed of each kind of failure")
-    parser.add_argument("--keep", type=Path, help="folder for pickles of these cases")
-    options = parser.parse_args()
-    total = Counter()
-    for machine in options.machines:
-        started = time.process_time()
-        each = max(1, options.fits // len(options.machines))
-        found = run(machine, each, options.seed, options.largest, options.show, options.keep)
-        total += found
-        print(f"=== {machine}: {time.process_time() - started:.0f} s of CPU")
-        for kind, times in found.most_common():
-            print(f"    {times:8d}  {kind}", flush=True)
-    failed = sum(times for kind, times in total.items() if kind.startswith("FAILED"))
-    print(f"{total['fitted']} fitted, {total['refused']} refused, {failed} failed")
-    sys.exit(failed > 0)
+    parser.add_argument("--only", type=int, help="the number of one case")
+    parser.add_argument("--state", type=Path, help="file with the number of the case at hand (.npy)")
+    parser.add_argument("--largest", type=int, default=24, help="most rows of a case")
+    parser.add_argument("--machines", nargs="*", choices=sorted(MACHINES), help="in turn; default: all, by cost")
+    parser.add_argument("--show", type=int, default=2, help="cases printed of each kind of failure")
+    run = Run(parser.parse_args())
+    run()
+    for kind, times in run.found.most_common():
+        print(f"    {times:8d}  {kind}")
+    print("CPU seconds:", ", ".join(f"{name} {spent:.0f}" for name, spent in run.spent.most_common()))
+    sys.exit(any(kind.startswith("FAILED") for kind in run.found))
 
 
 if __name__ == "__main__":

@@ -1,48 +1,53 @@
-"""Random machines on random rows: every estimator, container, number type, scale, weight and parameter."""
+"""Random cases: a machine (machines.py) and rows as users have them, in every container, number type and scale."""
 
+import tempfile
 import warnings
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
+import dask.array
 import numpy as np
 import pandas as pd
-from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from skmargin import (
-    LSSVC,
-    M3SVC,
-    CrammerSingerSVC,
-    FuzzyPairwiseClassifier,
-    LDMClassifier,
-    LpNormSVC,
-    MultiMarginSVC,
-    ODMClassifier,
-    SemiSupervisedMarginSVC,
-    TopKSVC,
-    ULDMClassifier,
-    WestonWatkinsSVC,
-)
+from skmargin import SemiSupervisedMarginSVC
+from skmargin.datasets import open_rows
+from skmargin.rows.collections import is_collection
+from skmargin.solvers.blocks import from_rows
+from skmargin.solvers.dual import linear
+from skmargin.solvers.multi_margin import exact
+from skmargin.solvers.odm import many_rows
+
+from .choices import drawn
+from .machines import FEW, machine
 
 
 @dataclass
 class Case:
-    """A machine and what it is fitted on; ``rows`` and ``labels`` are plain, ``X`` and ``y`` as the user has them."""
+    """A machine and what its ``fit`` is given, as the user has it; rows, labels and weights are the same, plain."""
 
     model: Any
-    X: Any
-    y: Any
-    weight: Any
+    given: tuple
     rows: np.ndarray
     labels: np.ndarray
+    weight: Any = None
+    gear: dict = field(default_factory=dict)  # limits that the planner would have to reach for rarer gears
+
+    def user_rows(self):
+        """The rows as the user has them, if these have scores of their own, else plain."""
+        return self.given[0] if len(self.given) > 1 and not is_collection(self.given[0]) else self.rows
 
     def fit(self):
         """The fitted machine and the sentences of its warnings; a warning of any other kind is an error."""
-        with warnings.catch_warnings(record=True) as heard:
+        with warnings.catch_warnings(record=True) as heard, ExitStack() as limits:
+            for (module, name), value in self.gear.items():
+                limits.enter_context(patch.object(module, name, value))
             warnings.simplefilter("error")
             warnings.simplefilter("always", ConvergenceWarning)
-            self.model.fit(self.X, self.y, *([] if self.weight is None else [self.weight]))
+            self.model.fit(*self.given)
         return self.model, [str(warning.message) for warning in heard]
 
 
@@ -68,7 +73,8 @@ COLUMNS = {
 TAME = ("normal", "zero", "rare", "binary")
 
 
-def _unaligned(X):
+def unaligned(X):
+    """The same rows one byte further."""
     raw = np.zeros(X.nbytes + 1, np.uint8)
     out = np.ndarray(X.shape, X.dtype, raw.data, 1)
     out[...] = X
@@ -81,6 +87,13 @@ def _read_only(X):
     return X
 
 
+def _memory_mapped(X):
+    with tempfile.TemporaryFile() as file:
+        out = np.memmap(file, X.dtype, "w+", shape=X.shape)
+    out[...] = X
+    return out
+
+
 def _wide_csr(X):
     X = sparse.csr_array(X)
     return sparse.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
@@ -91,7 +104,8 @@ CONTAINERS = {
     "columns": np.asfortranarray,
     "read-only": _read_only,
     "every second": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
-    "unaligned": _unaligned,
+    "unaligned": unaligned,
+    "memory map": _memory_mapped,
     "list": lambda X: X.tolist(),
     "frame": lambda X: pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])]),
     "csr": sparse.csr_array,
@@ -99,115 +113,32 @@ CONTAINERS = {
     "csr, 64-bit indices": _wide_csr,
     "csc": sparse.csc_array,
 }
+ANIMALS = np.array(["ant", "bee", "cat", "dog", "eel", "fox"])
 LABELS = {
     "numbers": lambda codes: codes,
     "negative": lambda codes: 3 - 2 * codes,
-    "strings": lambda codes: np.array(["ant", "bee", "cat", "dog", "eel", "fox"])[codes],
-    "objects": lambda codes: np.array(["ant", "bee", "cat", "dog", "eel", "fox"], dtype=object)[codes],
+    "strings": lambda codes: ANIMALS[codes],
+    "objects": lambda codes: ANIMALS.astype(object)[codes],
     "floats": lambda codes: codes / 1.0,
 }
-KERNELS = ("rbf", "poly", "sigmoid", "laplacian")
+IN_BLOCKS = {(from_rows, "SMALL_BYTES"): 0}
+GEARS = [
+    {},
+    IN_BLOCKS,
+    {**IN_BLOCKS, (from_rows, "MEMORY_SHARE"): 0.0},
+    {**IN_BLOCKS, (from_rows, "MEMORY_SHARE"): 0.0, (from_rows, "MOST_PARAMETERS"): 0},
+]
 
 
-def powers(low, high):
-    """Numbers of all sizes between two powers of ten."""
-    return st.integers(low, high).map(lambda e: 10.0**e)
+def _once():
+    """A rule that says yes, and then no: the gear solves a sample of the rows first, which is no case for it."""
+    answers = iter([True])
+    return lambda *_: next(answers, False)
 
 
-EXTREME = powers(-300, 300)
-
-
-def _kernel(draw):
-    if not draw(st.integers(0, 3)):
-        kernel = draw(st.sampled_from(KERNELS))
-        gamma = draw(st.one_of(st.sampled_from(["scale", "auto"]), powers(-3, 3), powers(-12, 12), EXTREME))
-        return {
-            "kernel": kernel,
-            "gamma": gamma,
-            "degree": draw(st.integers(1, 3)),
-            "coef0": draw(st.sampled_from([0.0, 1.0])),
-        }
-    return {"kernel": "linear"}
-
-
-def _shared(draw, wild):
-    C = draw(powers(-4, 4) if not wild else st.one_of(powers(-4, 4), powers(-4, 4), powers(-15, 15), EXTREME))
-    tol = draw(st.sampled_from([1e-2, 1e-3, 1e-3, 1e-5, *([10.0, 1e-12] if wild else [])]))
-    return {"C": C, "tol": tol, "fit_intercept": draw(st.booleans()), "random_state": 0}
-
-
-def _machine(draw, wild):
-    kind = draw(st.sampled_from(sorted(MACHINES)))
-    return MACHINES[kind](draw, wild)
-
-
-def _dual(kind, **own):
-    def make(draw, wild):
-        parameters = {name: draw(values) for name, values in own.items()}
-        return kind(**_shared(draw, wild), **_kernel(draw), **parameters, max_iter=draw(st.sampled_from([30, 1000])))
-
-    return make
-
-
-def _m3(draw, wild):
-    shared = _shared(draw, wild)
-    alpha = shared.pop("C")
-    kernel = _kernel(draw)
-    return M3SVC(
-        alpha=alpha, **shared, **kernel,
-        p=draw(st.sampled_from([1, 1.5, 2, 4, 8])), loss=draw(st.sampled_from(["hinge", "log_loss"])),
-        delta=draw(st.sampled_from([0.0, 1e-2, 1.0])), eps=draw(st.sampled_from([0.0, 0.0, 1e-3, 1.0])),
-        solver=draw(st.sampled_from(["auto", "auto", "newton-cg", "lbfgs", "adam"])),
-        max_iter=draw(st.sampled_from([20, 200])),
-    )  # fmt: skip
-
-
-def _pairwise(kind, **own):
-    def make(draw, wild):
-        shared = _shared(draw, wild)
-        if kind is ULDMClassifier:
-            shared["alpha"] = shared.pop("C")
-        parameters = {name: draw(values) for name, values in own.items()}
-        multi = draw(st.sampled_from(["fuzzy_pairwise", "ovo", "ovr"]))
-        basis = draw(st.sampled_from(["auto", "auto", "random", "kmeans++", "cholesky"]))
-        return kind(**shared, **_kernel(draw), **parameters, multi_class=multi, basis=basis, n_basis=5)
-
-    return make
-
-
-def _semi_supervised(draw, wild):
-    return SemiSupervisedMarginSVC(**_shared(draw, wild), C_unlabeled=draw(st.sampled_from(["auto", "even", 0.1])))
-
-
-def _fuzzy(draw, wild):
-    return FuzzyPairwiseClassifier(_dual(CrammerSingerSVC)(draw, wild))
-
-
-MACHINES = {
-    "CrammerSingerSVC": _dual(CrammerSingerSVC),
-    "WestonWatkinsSVC": _dual(WestonWatkinsSVC),
-    "TopKSVC": _dual(TopKSVC, k=st.integers(1, 2)),
-    "LpNormSVC": _dual(LpNormSVC, p=st.sampled_from([1.05, 1.1, 1.5, 2, 3, 50])),
-    "MultiMarginSVC": _dual(MultiMarginSVC),
-    "ODMClassifier": _dual(
-        ODMClassifier, mu=st.sampled_from([0.0, 0.5, 1.0]), theta=st.sampled_from([0.0, 0.2, 0.9]),
-        solver=st.sampled_from(["auto", "auto", "mm", "newton", "lbfgs", "paper"]),
-    ),
-    "M3SVC": _m3,
-    "SemiSupervisedMarginSVC": _semi_supervised,
-    "LDMClassifier": _pairwise(
-        LDMClassifier, lambda1=powers(-2, 2), lambda2=powers(-2, 2), loss=st.sampled_from(["hinge", "least_squares"])
-    ),
-    "LSSVC": _pairwise(LSSVC),
-    "ULDMClassifier": _pairwise(ULDMClassifier),
-    "FuzzyPairwiseClassifier": _fuzzy,
-}  # fmt: skip
-
-
-@st.composite
-def weights(draw, n, rng):
+def weights(choices, n, rng):
     """None, ordinary weights, some of them zero, or of extreme sizes."""
-    kind = draw(st.sampled_from(["none", "none", "ordinary", "zeros", "extreme", "all extreme"]))
+    kind = choices.pick(["none", "none", "ordinary", "zeros", "extreme", "all extreme"])
     if kind == "none":
         return None
     weight = rng.uniform(0.5, 2.0, n)
@@ -217,45 +148,65 @@ def weights(draw, n, rng):
     if kind == "extreme":
         weight *= 10.0 ** rng.integers(-12, 13, n)
     if kind == "all extreme":
-        weight *= 10.0 ** draw(st.integers(-110, 110))
+        weight *= choices.power(-110, 110)
     return weight
 
 
-@st.composite
-def cases(draw, wild=True, largest=40, machine=None):
-    """A case; ``wild`` ones have parameters, columns and weights of any size, others those of everyday."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    k, d = draw(st.integers(2, 4)), draw(st.integers(1, 5))
-    n = k + draw(st.integers(0, largest))
-    kinds = draw(st.lists(st.sampled_from(sorted(COLUMNS) if wild else TAME), min_size=d, max_size=d))
+def _rows(choices, rng, n, k, wild):
+    """Rows and the codes of their classes."""
+    kinds = [choices.pick(sorted(COLUMNS) if wild else TAME) for _ in range(choices.integer(1, 5))]
     rows = np.column_stack([COLUMNS[kind](rng, n) for kind in kinds])
     codes = np.r_[np.arange(k), rng.integers(0, k, n - k)]
-    if draw(st.booleans()):  # classes that can be told apart, at least in part
+    if choices.pick([True, False]):  # classes that can be told apart, at least in part
         rows[:, 0] += codes * (np.ptp(rows[:, 0]) or 1.0)
-    if draw(st.integers(0, 5)) == 0:
+    if choices.one_in(6):
         rows[1::2] = rows[0]
-    dtype = draw(st.sampled_from([np.float64, np.float64, np.float32]))
     with np.errstate(over="ignore"):
-        rows = np.ascontiguousarray(rows.astype(dtype))
+        rows = rows.astype(choices.pick([np.float64, np.float64, np.float32]))
     order = rng.permutation(n)
-    rows, codes = np.ascontiguousarray(rows[order]), codes[order]
-    model = (MACHINES[machine] if machine else lambda *a: _machine(*a))(draw, wild)
-    weight = draw(weights(n, rng)) if wild else None
-    if weight is not None and draw(st.booleans()):
-        weight = weight[order]
+    return np.ascontiguousarray(rows[order]), codes[order]
+
+
+def make_case(choices, name=None, wild=True, largest=24):
+    """A case; ``wild`` ones have parameters, columns and weights of any size, others those of everyday."""
+    rng = choices.generator()
+    k = choices.pick([2, 2, 3, 3, 4, 6])
+    n = k + choices.integer(0, largest)
+    rows, codes = _rows(choices, rng, n, k, wild)
+    model = machine(choices, name, wild)
+    weight = weights(choices, n, rng) if wild else None
+    labels = LABELS[choices.pick(sorted(LABELS))](codes)
     if isinstance(model, SemiSupervisedMarginSVC):
-        labels = codes.copy()
-        labels[rng.random(n) < 0.3] = -1
-        y = labels
-    else:
-        labels = y = LABELS[draw(st.sampled_from(sorted(LABELS)))](codes)
-    if draw(st.integers(0, 9)) == 0 and getattr(model, "kernel", "linear") != "linear":
+        labels = np.where(rng.random(n) < 0.3, -1, codes)
+    if choices.one_in(10) and getattr(model, "kernel", "linear") != "linear":
         unit = rows / np.float64(np.abs(rows).max() or 1.0)
         rows = unit @ unit.T
         rows = (rows + rows.T) / 2
         model.set_params(kernel="precomputed")
-    container = draw(st.sampled_from(sorted(CONTAINERS)))
-    X = CONTAINERS[container](rows)
+    container = choices.pick(sorted(CONTAINERS))
     if container == "list":
         rows = rows.astype(np.float64)
-    return Case(model, X, y, weight, rows, np.asarray(labels))
+    given = (CONTAINERS[container](rows), labels) if weight is None else (CONTAINERS[container](rows), labels, weight)
+    case = Case(model, given, rows, labels, weight)
+    if getattr(model, "kernel", "linear") == "linear":
+        _take_gear(choices, case)
+    return case
+
+
+def _take_gear(choices, case):
+    """Once in a while a gear that only larger rows would have: in blocks, of very many classes, of many rows."""
+    if sparse.issparse(case.given[0]) and choices.one_in(4):
+        case.model._tuning = FEW
+    elif choices.one_in(10):
+        case.gear = {(module, "suits"): _once() for module in (linear, exact, many_rows)}
+    elif getattr(case.model, "_in_blocks", False) and choices.one_in(10):
+        plain = (case.rows, *case.given[1:])
+        case.given, case.gear = (open_rows(plain),), choices.pick(GEARS)
+        if choices.one_in(40):  # a Dask graph takes longer than many fits
+            half = (len(case.rows) + 1) // 2
+            case.given = tuple(dask.array.from_array(part, chunks=(half, *part.shape[1:])) for part in plain)
+
+
+def cases(name=None, wild=True, largest=24):
+    """The hypothesis strategy of cases."""
+    return drawn(make_case, name, wild, largest)

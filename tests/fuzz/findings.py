@@ -16,12 +16,12 @@ from skmargin import (
     WestonWatkinsSVC,
 )
 
-from .cases import Case, _unaligned
+from .cases import Case, unaligned
 
 
 def _case(model, X, y, weight=None):
     plain = X.toarray() if sparse.issparse(X) else np.asarray(X)
-    return Case(model, X, np.asarray(y), weight, plain, np.asarray(y))
+    return Case(model, (X, y) if weight is None else (X, y, weight), plain, np.asarray(y), weight)
 
 
 def _far_constant():
@@ -60,9 +60,7 @@ FINDINGS = {
     "indefinite kernel": lambda: _case(WestonWatkinsSVC(C=100.0, kernel="sigmoid", gamma=1.0, coef0=1.0), *_normal()),
     "weights of 1e-90": lambda: _case(MultiMarginSVC(), *_normal(), np.full(30, 1e-90)),
     "weights of 1e90": lambda: _case(ODMClassifier(), *_normal(), np.full(30, 1e90)),
-    "X that is not aligned": lambda: Case(
-        CrammerSingerSVC(), _unaligned(_normal()[0]), _normal()[1], None, *_normal()
-    ),
+    "X that is not aligned": lambda: _case(CrammerSingerSVC(), unaligned(_normal()[0]), _normal()[1]),
     "zero kernel, no basis": lambda: _case(LSSVC(basis="cholesky", kernel="poly"), np.zeros((4, 2)), [0, 1, 0, 1]),
     "zero kernel, no intercept": lambda: _case(
         LSSVC(basis="random", kernel="poly", fit_intercept=False), np.zeros((4, 2)), [0, 1, 0, 1]

@@ -8,8 +8,9 @@ import os
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from .cases import MACHINES, cases
+from .cases import cases
 from .judge import judge
+from .machines import MACHINES
 
 N = int(os.environ.get("SKMARGIN_FUZZ_FITS", "600"))
 LONG = "SKMARGIN_FUZZ_FITS" in os.environ
@@ -22,7 +23,7 @@ SETTINGS = settings(
 @pytest.mark.parametrize("machine", sorted(MACHINES))
 def test_no_false_certificate(machine):
     @SETTINGS
-    @given(cases(machine=machine))
+    @given(cases(machine))
     def run(case):
         judge(case)
 

@@ -275,6 +275,7 @@ class DualMachine(KernelScores):
         self.__dict__.pop("_warm_state", None)
         if is_small(rows):
             return self._fit_loaded(load(rows))
+        check_caps(float(self.C), rows.class_weights, MOST_CAP)
         points = None if checkpoint is None else Checkpoint(checkpoint, self._about(rows))
         start = start if points is None else points.load() or start
         problem = self._block_problem(k, float(rows.class_weights.sum()))
@@ -282,10 +283,11 @@ class DualMachine(KernelScores):
         def solve_sample(sample: Sample, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return self._solve_sample(sample.X, sample.y, caps, k, seed)
 
-        found = solve_rows(
-            rows, problem, solve_sample, self._fit_loaded, free_memory, tol=self.tol, max_iter=self.max_iter,
-            seed=seed, start=start, verbose=self.verbose, save=None if points is None else points.save,
-        )  # fmt: skip
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
+            found = solve_rows(
+                rows, problem, solve_sample, self._fit_loaded, free_memory, tol=self.tol, max_iter=self.max_iter,
+                seed=seed, start=start, verbose=self.verbose, save=None if points is None else points.save,
+            )  # fmt: skip
         if found is not None:
             self._publish_blocks(found)
         if points is not None:
@@ -318,6 +320,7 @@ class DualMachine(KernelScores):
 
     def _publish_blocks(self, found: BlockState) -> None:
         self._set_linear(found.W, found.b)
+        check_finite(self, found.objective, found.gap)
         self.objective_, self.dual_gap_, self.n_iter_ = found.objective, found.gap, found.n_iter
         if found.gap > self.tol:
             self._warn_not_converged(found.gap)
@@ -352,8 +355,11 @@ class DualMachine(KernelScores):
 
     def _kernel_rows(self, problem: Problem, offset: float = 0.0) -> tuple[KernelRows, bool]:
         """The kernel matrix, and whether a solve to rounding costs next to nothing."""
-        X = self._kernel_points(problem)
-        tiny = len(problem.y) ** 2 * problem.n_classes <= self._tuning.linear.tiny_work
+        return self._rows_between(self._kernel_points(problem), problem.n_classes, offset)
+
+    def _rows_between(self, X: Any, n_classes: int, offset: float) -> tuple[KernelRows, bool]:
+        """The same for points whose kernel has its width."""
+        tiny = X.shape[0] ** 2 * n_classes <= self._tuning.linear.tiny_work
         dtype = np.float64 if tiny else self._row_dtype(X)
         rows = KernelRows(
             X,
@@ -385,12 +391,25 @@ class DualMachine(KernelScores):
         free_intercept: bool,
         offset: float = 0.0,
     ) -> KernelState:
-        rows, tiny = self._kernel_rows(problem, offset)
         state = None if warm is None else warm.start(KernelState, problem.y)
         if state is not None and warm is not None:
             state = state.rescaled(self.C * problem.weight / warm.cap, problem.y)
+        rows = self._kernel_rows(problem, offset)
+        return self._solve_between(*rows, problem.y, cap, problem.n_classes, seed, state, free_intercept)
 
-        task = rows, problem.y, cap, problem.n_classes, *self._loss(problem.n_classes)
+    def _solve_between(
+        self,
+        rows: KernelRows,
+        tiny: bool,
+        y: np.ndarray,
+        cap: np.ndarray,
+        n_classes: int,
+        seed: int,
+        state: KernelState | None = None,
+        free_intercept: bool = False,
+    ) -> KernelState:
+        """The machine for rows of a kernel matrix: block ascent, then a factor of the matrix where that pays."""
+        task = rows, y, cap, n_classes, *self._loss(n_classes)
 
         def ascend(passes: int, start: KernelState | None, updates: float = np.inf) -> KernelState:
             return solve_kernel_dual(

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from scipy import sparse
+from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._config import get_config
 from ..rows.gram import gram, gram_diagonal, value_steps
 from ..rows.kernel_rows import KernelRows
 from ..rows.row_cache import RowCache
 from ..solvers.block_norm.ascent import LpKernelState, solve_lp, solve_lp_kernel
+from ..solvers.block_norm.margin_loss import MarginLoss
+from ..solvers.block_norm.published import PublishedProblem, solve_published, solve_published_kernel
 from ..solvers.certificate import UNIT
 from ..solvers.dual.kernel_factor import factor
 from ..solvers.dual.plan import can_factor
 from ..solvers.dual.state import DualState
 from ..solvers.many_classes import suits
+from ..solvers.many_classes.plan import dense_bytes
 from ._base import GOAL, Problem
 from ._dual import DualMachine
 from ._solution import Solution, WarmStart
@@ -26,12 +32,13 @@ from ._solution import Solution, WarmStart
 class LpNormSVC(DualMachine):
     """Multi-class SVM of Lei et al.: the norms of the class vectors are coupled by a p-norm.
 
-    Minimises, with scores ``f_il = w_l'x_i + b_l`` and weights ``s_i``::
+    Minimises, with scores ``f_il = w_l'x_i + b_l``, margins ``t_i = f_{i,y_i} - max_{l != y_i} f_il`` and weights
+    ``s_i``::
 
-        1/2 (sum_l ||w_l||^p)^(2/p) + C sum_i s_i max(0, 1 - f_{i,y_i} + max_{l != y_i} f_il)
+        1/2 (sum_l ||w_l||^p)^(2/p) + C sum_i s_i loss(t_i)
 
-    ``p = 2`` is the machine of Crammer and Singer.  ``p`` near 1 lets few classes have long vectors, a large
-    ``p`` makes all of them equally long.  With equal ``C`` a larger ``p`` is a weaker penalty: tune both.
+    ``p = 2`` with the hinge is the machine of Crammer and Singer.  ``p`` near 1 lets few classes have long vectors, a
+    large ``p`` makes all of them equally long.  With equal ``C`` a larger ``p`` is a weaker penalty: tune both.
 
     Parameters
     ----------
@@ -39,6 +46,14 @@ class LpNormSVC(DualMachine):
         Weight of the losses against the penalty.
     p : float, default=1.5
         The norm, from 1.05 to 50.
+    loss : {"hinge", "squared_hinge", "log_loss"}, default="hinge"
+        Loss of the margin ``t``: ``max(0, 1 - t)``, its square, or ``log(1 + exp(-t))``.  The last is that of the
+        smallest margin, as in the paper: with more than two classes it is not the loss of multinomial logistic
+        regression, and gives no probabilities.
+    solver : {"auto", "paper"}, default="auto"
+        ``"auto"`` solves the problem for every ``p``.  ``"paper"`` repeats the published alternation of class weights
+        and weighted machines for comparison: it needs many rounds for ``p`` near 1, and for ``p`` above 2, where it
+        rests on an equation that does not hold, it may overshoot and end, with a warning, far from the optimum.
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
         Kernel.  With ``"linear"`` the class vectors themselves are found and stored.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -87,6 +102,8 @@ class LpNormSVC(DualMachine):
         Certified relative duality gap.
     n_iter_ : int
         Passes over the data.
+    outer_objectives_ : ndarray of shape (n_rounds,)
+        The objective after each round (``solver="paper"`` only).
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -119,6 +136,8 @@ class LpNormSVC(DualMachine):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **DualMachine._parameter_constraints,
         "p": [Interval(Real, 1.05, 50, closed="both")],
+        "loss": [StrOptions({"hinge", "squared_hinge", "log_loss"})],
+        "solver": [StrOptions({"auto", "paper"})],
     }
 
     def __init__(
@@ -126,6 +145,8 @@ class LpNormSVC(DualMachine):
         C: float = 1.0,
         p: float = 1.5,
         *,
+        loss: str = "hinge",
+        solver: str = "auto",
         kernel: Any = "linear",
         gamma: float | str = "scale",
         degree: float = 3,
@@ -146,9 +167,11 @@ class LpNormSVC(DualMachine):
             warm_start=warm_start, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.p = p
+        self.loss = loss
+        self.solver = solver
 
     def _loss(self, n_classes: int) -> tuple[str, int]:
-        return "max", 1
+        return MarginLoss(self.loss).core, 1
 
     def _penalty(self, W: np.ndarray, b: np.ndarray) -> float:
         if self.p == 2:
@@ -159,19 +182,46 @@ class LpNormSVC(DualMachine):
         return 0.5 * largest**2 * float(((norms / largest) ** p).sum()) ** (2 / p) if largest > 0 else 0.0
 
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
-        if suits(problem.X, problem.n_classes, self._tuning.many_classes):
+        self.__dict__.pop("outer_objectives_", None)
+        if suits(problem.X, problem.n_classes, self._tuning.many_classes) and self._is_plain():
             return self._fit_many(problem, seed, warm, float(self.p))
-        state = solve_lp(
-            problem.X, problem.y, self.C * problem.weight, problem.n_classes, float(self.p),
-            fit_intercept=bool(self.fit_intercept), tol=GOAL * float(self.tol), max_iter=self.max_iter, seed=seed,
-            n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
-            state=None if warm is None else warm.start(DualState, problem.y),
-        )  # fmt: skip
+        self._check_dense(problem)
+        start = None if warm is None else warm.start(DualState, problem.y)
+        if self.solver == "paper":
+            task = self._published_problem(problem, seed, GOAL * float(self.tol))
+            state, self.outer_objectives_ = solve_published(problem.X, task, start, self._tuning)
+        else:
+            state = solve_lp(
+                problem.X, problem.y, self.C * problem.weight, problem.n_classes, float(self.p), MarginLoss(self.loss),
+                fit_intercept=bool(self.fit_intercept), tol=GOAL * float(self.tol), max_iter=self.max_iter, seed=seed,
+                n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning, state=start,
+            )  # fmt: skip
         self._set_linear(state.W, state.b)
         return state
 
+    def _is_plain(self) -> bool:
+        """Whether this is the machine that all solvers know."""
+        return bool(self.loss == "hinge" and self.solver == "auto")
+
+    def _check_dense(self, problem: Problem) -> None:
+        """Refuse class vectors that only the solver for very many classes could hold."""
+        size, most = dense_bytes(problem.X.shape[1], problem.n_classes), get_config()["max_dense_bytes"]
+        if size > most and sparse.issparse(problem.X):
+            raise ValueError(
+                f"loss={self.loss!r} with solver={self.solver!r} needs dense class vectors, which take {size} bytes, "
+                f"and max_dense_bytes={most}: set a larger one with skmargin.set_config, or use loss='hinge' with "
+                "solver='auto'."
+            )
+
+    def _published_problem(self, problem: Problem, seed: int, tol: float) -> PublishedProblem:
+        return PublishedProblem(
+            problem.y, self.C * problem.weight, problem.n_classes, float(self.p), MarginLoss(self.loss),
+            bool(self.fit_intercept), tol, self.max_iter, seed, self.verbose,
+        )  # fmt: skip
+
     def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
-        if self.p == 2:
+        self.__dict__.pop("outer_objectives_", None)
+        if self.p == 2 and self._is_plain():
             return super()._fit_kernel(problem, seed, warm)
         X, y, k = self._kernel_points(problem), problem.y, problem.n_classes
         n = len(y)
@@ -196,17 +246,25 @@ class LpNormSVC(DualMachine):
             and self._row_dtype(X) == np.float32
         )
 
-        def factored() -> np.ndarray | None:
-            rows = KernelRows(X, *arguments, np.float64, self.cache_size, self.n_jobs)
-            return factor(rows) if can_factor(n, self.cache_size, self._tuning.kernel) else None
+        def all_rows() -> KernelRows:
+            return KernelRows(X, *arguments, np.float64, self.cache_size, self.n_jobs)
 
-        state = solve_lp_kernel(
-            matrix, y, self.C * problem.weight, k, float(self.p),
-            coarse=(lambda: whole(np.float32)) if single else None, factored=factored,
-            fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
-            verbose=self.verbose, tuning=self._tuning,
-            state=None if warm is None else warm.start(LpKernelState, y),
-        )  # fmt: skip
+        def factored() -> np.ndarray | None:
+            return factor(all_rows()) if can_factor(n, self.cache_size, self._tuning.kernel) else None
+
+        start = None if warm is None else warm.start(LpKernelState, y)
+        if self.solver == "paper":
+            K = whole(np.float64)
+            task = self._published_problem(problem, seed, float(self.tol))
+            times = _products(all_rows()) if isinstance(K, RowCache) else K.__matmul__
+            state, self.outer_objectives_ = solve_published_kernel(K, times, task, start, self._tuning)
+        else:
+            state = solve_lp_kernel(
+                matrix, y, self.C * problem.weight, k, float(self.p), MarginLoss(self.loss),
+                coarse=(lambda: whole(np.float32)) if single else None, factored=factored,
+                fit_intercept=bool(self.fit_intercept), tol=self.tol, max_iter=self.max_iter, seed=seed,
+                verbose=self.verbose, tuning=self._tuning, state=start,
+            )  # fmt: skip
         self._set_kernel(problem, state.W, state.b)
         return replace(state, gap=min(1.0, state.gap + self._rounding(problem, X, state)))
 
@@ -215,4 +273,19 @@ class LpNormSVC(DualMachine):
         diagonal = gram_diagonal(X, self.kernel, self._gamma, self.degree, self.coef0)
         steps = UNIT * (len(state.W) + value_steps(self.kernel, X.shape[1], self.degree))
         error = steps * (float(np.abs(diagonal).max()) * np.abs(state.W).sum(axis=0).max() + np.abs(state.b).max())
-        return 2 * float(self.C) * float(problem.weight.sum()) * error / max(state.objective, np.finfo(float).tiny)
+        total, objective = float(self.C) * float(problem.weight.sum()), max(state.objective, np.finfo(float).tiny)
+        slope = total  # of all losses together; those of a square add up to at most the root of what they cost
+        if self.loss == "squared_hinge":
+            slope = 2 * (np.sqrt(total * objective) + total * error)
+        return 2 * slope * error / objective
+
+
+def _products(rows: KernelRows) -> Callable[[np.ndarray], np.ndarray]:
+    """The map from coefficients (n, k) to the product of the kernel matrix with them."""
+
+    def times(coef: np.ndarray) -> np.ndarray:
+        F = np.zeros(coef.shape[::-1])
+        rows.add(F, np.arange(rows.n), coef)
+        return F.T
+
+    return times

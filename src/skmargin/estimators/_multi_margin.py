@@ -22,7 +22,46 @@ from ._dual import DualMachine
 from ._solution import Solution, WarmStart
 
 
-class MultiMarginSVC(DualMachine):
+class MultiMarginMachine(DualMachine):
+    """What the machine of Xu et al. is, with or without unlabelled rows."""
+
+    solver: str
+    learning_rate: float | str
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **DualMachine._parameter_constraints,
+        "solver": [StrOptions({"dual", "svrg"})],
+        "learning_rate": [StrOptions({"adaptive"}), Interval(Real, 0, None, closed="neither")],
+    }
+
+    def _is_exact(self) -> bool:
+        return self.solver != "svrg"
+
+    def _loss(self, n_classes: int) -> tuple[str, int]:
+        return "sum", n_classes - 1
+
+    def _has_free_intercept(self) -> bool:
+        return False
+
+    def _penalty(self, W: np.ndarray, b: np.ndarray) -> float:
+        return pairwise_penalty(W, b)
+
+    def _constant_step(self) -> float | None:
+        return None if isinstance(self.learning_rate, str) else float(self.learning_rate)
+
+    def _constant_feature(self, n_classes: int) -> float:
+        """What a kernel gains by the constant feature that carries the intercept: its square."""
+        return n_classes + 1.0 if self.fit_intercept else 0.0
+
+    def _check_kernel(self) -> None:
+        if self.solver == "svrg":
+            raise ValueError(f"solver='svrg' needs kernel='linear', got kernel={self.kernel!r}; use solver='dual'.")
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.__dict__.pop("trajectory_", None)
+
+
+class MultiMarginSVC(MultiMarginMachine):
     """Multi-class SVM of Xu et al.: the margins between all pairs of classes, with a penalised intercept.
 
     Minimises, with scores ``f_il = w_l'x_i + b_l`` and weights ``s_i``::
@@ -119,11 +158,6 @@ class MultiMarginSVC(DualMachine):
     """
 
     _in_blocks = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **DualMachine._parameter_constraints,
-        "solver": [StrOptions({"dual", "svrg"})],
-        "learning_rate": [StrOptions({"adaptive"}), Interval(Real, 0, None, closed="neither")],
-    }
 
     def __init__(
         self,
@@ -153,26 +187,13 @@ class MultiMarginSVC(DualMachine):
         self.solver = solver
         self.learning_rate = learning_rate
 
-    def _is_exact(self) -> bool:
-        return self.solver != "svrg"
-
-    def _loss(self, n_classes: int) -> tuple[str, int]:
-        return "sum", n_classes - 1
-
-    def _has_free_intercept(self) -> bool:
-        return False
-
-    def _penalty(self, W: np.ndarray, b: np.ndarray) -> float:
-        return pairwise_penalty(W, b)
-
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         task = problem.X, problem.y, self.C * problem.weight, problem.n_classes
         limits = {"tol": GOAL * float(self.tol), "max_iter": self.max_iter, "seed": seed, "verbose": self.verbose}
         options: dict[str, Any] = {**limits, "fit_intercept": bool(self.fit_intercept), "tuning": self._tuning}
         if self.solver == "svrg":
             start = None if warm is None else warm.start(SVRGState, problem.y)
-            rate = None if isinstance(self.learning_rate, str) else float(self.learning_rate)
-            epochs = solve_svrg(*task, learning_rate=rate, state=start, **options)
+            epochs = solve_svrg(*task, learning_rate=self._constant_step(), state=start, **options)
             self._set_linear(epochs.W, epochs.b)
             self.trajectory_ = epochs.trajectory
             return epochs
@@ -202,15 +223,9 @@ class MultiMarginSVC(DualMachine):
     def _publish_blocks(self, found: BlockState) -> None:
         super()._publish_blocks(replace(found, objective=(len(self.classes_) + 1) * found.objective))
 
-    def _forget(self) -> None:
-        super()._forget()
-        self.__dict__.pop("trajectory_", None)
-
     def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
-        if self.solver == "svrg":
-            raise ValueError(f"solver='svrg' needs kernel='linear', got kernel={self.kernel!r}; use solver='dual'.")
-        scale = problem.n_classes + 1
-        offset = float(scale) if self.fit_intercept else 0.0  # the square of the constant feature
+        self._check_kernel()
+        scale, offset = problem.n_classes + 1, self._constant_feature(problem.n_classes)
         state = self._solve_kernel(problem, self.C * problem.weight / scale, seed, warm, False, offset)
         coef, _ = state.machine(problem.y)
         self._set_kernel(problem, coef, offset * coef.sum(axis=0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,14 +12,18 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
+from .._runtime.threads import blas_threads
+from ..rows.kernel_rows import KernelRows, kernel_scores
 from ..solvers.certificate import evaluate_margins
+from ..solvers.dual.state import KernelState
 from ..solvers.multi_margin.exact import pairwise_penalty
-from ..solvers.multi_margin.semi_supervised import likely_shares, solve_semi_supervised
+from ..solvers.multi_margin.half_steps import ConvexSteps, DualSteps, Step, StochasticSteps
+from ..solvers.multi_margin.labels import likely_shares
+from ..solvers.multi_margin.semi_supervised import solve_semi_supervised
 from ._base import (
-    COUNT,
     GOAL,
-    JOBS,
     MOST_CAP,
+    Problem,
     canonical_csr,
     check_caps,
     check_finite,
@@ -26,10 +32,11 @@ from ._base import (
     fitting,
     seed_of,
 )
-from ._scores import LinearScores
+from ._dual import MOST_KERNEL_CAP
+from ._multi_margin import MultiMarginMachine
 
 
-class SemiSupervisedMarginSVC(LinearScores):
+class SemiSupervisedMarginSVC(MultiMarginMachine):
     """Multi-class SVM of Xu et al. that labels unlabelled rows while it learns.
 
     Minimises, with scores ``f_il = w_l'x_i + b_l`` and weights ``s_i``, over the class vectors, the intercepts **and**
@@ -53,6 +60,21 @@ class SemiSupervisedMarginSVC(LinearScores):
     balance : bool or array-like of shape (n_classes,), default=True
         Shares of the classes among the unlabelled rows: True keeps them within one standard error of those among the
         labelled rows, an array prescribes them (in the order of ``classes_``), False leaves them free.
+    solver : {"dual", "svrg"}, default="dual"
+        Of the convex machines: "dual" is exact and certified, "svrg" the paper's stochastic gradients (linear kernel
+        only), which may stop above ``tol``, and say so.
+    learning_rate : "adaptive" or float, default="adaptive"
+        Step of SVRG, as for `MultiMarginSVC`.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
+        Kernel.  With ``"linear"`` the class vectors themselves are found and stored.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Width of the kernels "rbf", "poly", "sigmoid" and "laplacian".
+    degree : float, default=3
+        Degree of the kernel "poly".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    cache_size : float, default=500
+        Megabytes for rows of the kernel matrix.
     fit_intercept : bool, default=True
         Fit an intercept for each class; it is penalised, as in the paper.
     class_weight : dict, "balanced" or None, default=None
@@ -73,9 +95,15 @@ class SemiSupervisedMarginSVC(LinearScores):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Class vectors; with two classes their difference.
+        Class vectors of a linear machine; with two classes their difference.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercepts.
+    dual_coef_ : ndarray of shape (n_support, n_classes) or (n_support, 1)
+        Coefficients of the support vectors of a kernel machine.
+    support_ : ndarray of shape (n_support,)
+        Positions of the support vectors in the training data (kernel machine).
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
+        The support vectors (kernel machine, not for ``kernel="precomputed"``).
     transduction_ : ndarray of shape (n_samples,)
         Label of every training row: as given, or as found.
     labeled_iter_ : ndarray of shape (n_samples,)
@@ -84,8 +112,8 @@ class SemiSupervisedMarginSVC(LinearScores):
         Share of ``C_unlabeled`` in force and the objective with it, after each half step.
     objective_ : float
         Value of the objective.
-    dual_gap_ : float
-        Relative duality gap of the last convex machine.
+    dual_gap_ : float or None
+        Relative duality gap of the last convex machine; None where the kernel is not positive semi-definite.
     n_iter_ : int
         Passes over the data, of all machines together.
     n_features_in_ : int
@@ -121,16 +149,9 @@ class SemiSupervisedMarginSVC(LinearScores):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        **{name: of for name, of in MultiMarginMachine._parameter_constraints.items() if name != "warm_start"},
         "C_unlabeled": [StrOptions({"auto", "even"}), Interval(Real, 0, None, closed="neither")],
         "balance": ["boolean", "array-like"],
-        "fit_intercept": ["boolean"],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": COUNT,
-        "n_jobs": JOBS,
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -139,6 +160,13 @@ class SemiSupervisedMarginSVC(LinearScores):
         *,
         C_unlabeled: float | str = "auto",
         balance: Any = True,
+        solver: str = "dual",
+        learning_rate: float | str = "adaptive",
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        cache_size: float = 500,
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-3,
@@ -147,16 +175,15 @@ class SemiSupervisedMarginSVC(LinearScores):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.C = C
+        super().__init__(
+            C, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0,
+            cache_size=cache_size, fit_intercept=fit_intercept, class_weight=class_weight, tol=tol, max_iter=max_iter,
+            n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
         self.C_unlabeled = C_unlabeled
         self.balance = balance
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.solver = solver
+        self.learning_rate = learning_rate
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SemiSupervisedMarginSVC:
@@ -165,7 +192,7 @@ class SemiSupervisedMarginSVC(LinearScores):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows.
+            Training rows; for ``kernel="precomputed"`` the kernel matrix (n_samples, n_samples).
         y : array-like of shape (n_samples,)
             Labels; -1 for an unlabelled row.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -202,22 +229,14 @@ class SemiSupervisedMarginSVC(LinearScores):
         all_codes = np.full(len(y), -1, dtype=np.int32)
         cap[given[kept]], all_codes[given[kept]] = self.C * given_weight, codes
         rows = np.sort(np.r_[given[kept], np.flatnonzero(free)])
-        check_caps(float(self.C), cap[rows] / self.C, MOST_CAP)
+        check_caps(float(self.C), cap[rows] / self.C, MOST_CAP if self._is_linear() else MOST_KERNEL_CAP)
         shares = self._shares(np.bincount(codes, weight[given[kept]], k), weight[free].sum())
-        state = solve_semi_supervised(
-            X if len(rows) == len(y) else X[rows], all_codes[rows], cap[rows], k, shares,
-            fit_intercept=bool(self.fit_intercept), tol=GOAL * float(self.tol), max_iter=self.max_iter,
-            seed=seed_of(self.random_state), n_jobs=self.n_jobs, verbose=self.verbose, tuning=self._tuning,
-        )  # fmt: skip
-        machine = state.machine
-        self._set_linear(machine.W, machine.b)
-        found = evaluate_margins(
-            X if len(rows) == len(y) else X[rows], state.labels, cap[rows], self.coef_, self.intercept_,
-            ("sum", k - 1), pairwise_penalty, self.tol,
-        )  # fmt: skip
-        check_finite(self, found.objective)
-        self.objective_, self.n_iter_ = found.objective, state.n_iter
-        self.dual_gap_ = found.gap(machine.objective * (1 - machine.gap))
+        problem = Problem(X if len(rows) == len(y) else X[rows], all_codes[rows], weight[rows], k, rows)
+        # Kernel rows have threads of their own, which those of BLAS would keep waiting.
+        with nullcontext() if self._is_linear() else blas_threads(1), np.errstate(over="ignore", invalid="ignore"):
+            state = solve_semi_supervised(self._steps(problem), problem.y, cap[rows], shares, tuning=self._tuning)
+            self._publish(problem, cap[rows], state.machine, state.labels)
+        self.n_iter_ = state.n_iter
         self.trajectory_ = state.trajectory
         self.transduction_, self.labeled_iter_ = y.copy(), np.where(unlabeled_rows(y), -1, 0)
         self.labeled_iter_[rows] = state.labeled_iter
@@ -226,9 +245,42 @@ class SemiSupervisedMarginSVC(LinearScores):
         lost = np.flatnonzero(self.labeled_iter_ < 0)
         if len(lost):
             self.transduction_[lost] = self._labels(X[lost])  # rows that are checked, and have lost their names
-        if self.dual_gap_ > self.tol:
+        if self.__dict__.pop("_indefinite", False):
+            self.dual_gap_ = None
+            self._warn_of_indefinite_kernel()
+        elif self.dual_gap_ is not None and self.dual_gap_ > self.tol:
             self._warn_not_converged(self.dual_gap_)
         return self
+
+    def _steps(self, problem: Problem) -> ConvexSteps:
+        """How the convex machines are solved."""
+        seed = seed_of(self.random_state)
+        if not self._is_linear():
+            self._check_kernel()
+            return KernelSteps(self, problem, seed)
+        options: dict[str, Any] = {
+            "fit_intercept": bool(self.fit_intercept), "tol": GOAL * float(self.tol), "max_iter": self.max_iter,
+            "seed": seed, "verbose": self.verbose, "tuning": self._tuning,
+        }  # fmt: skip
+        if self.solver == "svrg":
+            return StochasticSteps(problem.X, problem.n_classes, learning_rate=self._constant_step(), **options)
+        return DualSteps(problem.X, problem.n_classes, n_jobs=self.n_jobs, **options)
+
+    def _publish(self, problem: Problem, cap: np.ndarray, machine: Step, labels: np.ndarray) -> None:
+        """Publish the last machine, with its objective and gap for the labels found."""
+        if not self._is_linear():
+            self._set_kernel(problem, machine.W, machine.b)
+            check_finite(self, machine.objective)
+            self.objective_ = machine.objective
+            self.dual_gap_ = max(0.0, 1 - machine.bound / max(machine.objective, np.finfo(float).tiny))
+            return
+        self._set_linear(machine.W, machine.b)
+        found = evaluate_margins(
+            problem.X, labels, cap, self.coef_, self.intercept_, ("sum", problem.n_classes - 1),
+            pairwise_penalty, self.tol,
+        )  # fmt: skip
+        check_finite(self, found.objective)
+        self.objective_, self.dual_gap_ = found.objective, found.gap(machine.bound)
 
     def _unlabeled_weight(self, labeled: float, unlabeled: float) -> float:
         if isinstance(self.C_unlabeled, str):
@@ -252,6 +304,53 @@ class SemiSupervisedMarginSVC(LinearScores):
                 f"got {self.balance!r}."
             )
         return (shares / shares.sum(),) * 2
+
+
+class KernelSteps:
+    """Convex half steps of a machine with a kernel, from the duals of the last one (`ConvexSteps`)."""
+
+    def __init__(self, machine: SemiSupervisedMarginSVC, problem: Problem, seed: int) -> None:
+        self.machine, self.k, self.seed = machine, problem.n_classes, seed
+        self.scale = problem.n_classes + 1
+        self.offset = machine._constant_feature(problem.n_classes)
+        self.X = machine._kernel_points(problem)
+        self.rows, self.tiny = self._between(self.X)
+
+    def first(self, rows: np.ndarray, labels: np.ndarray, caps: np.ndarray) -> Step:
+        """For some of the rows."""
+        if len(rows) == len(labels):
+            return self._solve(self.rows, self.tiny, labels, caps, None)
+        found = self._solve(*self._between(self._block(rows, rows)), labels[rows], caps[rows], None)
+        W, alpha = np.zeros((2, len(labels), self.k))
+        W[rows], alpha[rows] = found.W, found.state.alpha
+        return replace(found, W=W, state=KernelState(alpha, found.state.b))
+
+    def next(self, labels: np.ndarray, caps: np.ndarray, last: Step, changed: np.ndarray) -> Step:
+        """For all rows."""
+        alpha = np.where(changed[:, None], 0.0, last.state.alpha)  # weights only grow: the rest is feasible
+        return self._solve(self.rows, self.tiny, labels, caps, KernelState(alpha, last.state.b))
+
+    def scores(self, step: Step, rows: np.ndarray) -> np.ndarray:
+        """Scores of some of the rows."""
+        if step.state.scores is not None:
+            return step.state.stretch * step.state.scores.T[rows].astype(np.float64)
+        support, model = np.flatnonzero(step.W.any(axis=1)), self.machine
+        return kernel_scores(
+            self._block(rows, support) if model._is("precomputed") else self.X[rows], self.X[support],
+            step.W[support], step.b, model.kernel, model._gamma, model.degree, model.coef0, model._tuning.kernel_rows,
+        )  # fmt: skip
+
+    def _block(self, rows: np.ndarray, columns: np.ndarray) -> Any:
+        return self.X[rows][:, columns] if self.machine._is("precomputed") else self.X[rows]
+
+    def _between(self, X: Any) -> tuple[KernelRows, bool]:
+        return self.machine._rows_between(X, self.k, self.offset)
+
+    def _solve(self, rows: KernelRows, tiny: bool, labels: np.ndarray, caps: np.ndarray, start: Any) -> Step:
+        state = self.machine._solve_between(rows, tiny, labels, caps / self.scale, self.k, self.seed, start)
+        coef, _ = state.machine(labels)
+        objective = self.scale * state.objective
+        return Step(coef, self.offset * coef.sum(axis=0), objective, objective * (1 - state.gap), state.n_iter, state)
 
 
 def unlabeled_rows(y: np.ndarray) -> np.ndarray:

@@ -14,17 +14,17 @@ import numpy as np
 from sklearn.base import clone
 
 from .._runtime.progress import print_line
-from ..rows.blocks import LANES, Block
+from ..rows.blocks import Block, Task
 from ..rows.files import CountedRows, OpenRows
 from ._chains import chains
 
 
 @dataclass(frozen=True)
-class Judge:
+class Judge(Task[np.ndarray]):
     """Task: how many of the rows, by weight, each of several linear machines gets right."""
 
+    name = "judge"
     machines: tuple[tuple[np.ndarray, np.ndarray], ...]  # W (k, d), b (k,)
-    lanes: int = LANES
 
     def zero(self) -> np.ndarray:
         """Nothing right, of nothing."""
@@ -36,10 +36,6 @@ class Judge:
             right = (block.X @ W.T.astype(block.X.dtype) + b).argmax(axis=1) == block.y
             sums[place] += right.sum()
         sums[-1] += len(block.y)
-
-    def merge(self, sums: np.ndarray, others: np.ndarray) -> None:
-        """Add sums."""
-        sums += others
 
 
 def check(search: Any) -> None:

@@ -14,6 +14,9 @@ class SmoothPenalty(Protocol):
     def value(self, W: np.ndarray) -> float:
         """Value at ``W``."""
 
+    def value_of_gram(self, G: np.ndarray) -> float:
+        """The value of class vectors with these inner products (k, k)."""
+
     def value_gradient(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient (d, k)."""
 

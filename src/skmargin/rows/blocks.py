@@ -1,6 +1,6 @@
 """Rows in blocks: all that a solver of many rows does with them is to add up sums over rows.
 
-A *task* says what is added up.  It has no state: it makes empty sums (``zero``), adds the rows of a block to them
+A `Task` says what is added up.  It has no state: it makes empty sums (``zero``), adds the rows of a block to them
 (``add``), and adds sums to each other (``merge``); it can be pickled, and so can its sums.  `BlockRows.map_sum` runs a
 task over all rows, wherever they are: in memory, in files, on workers.
 
@@ -10,8 +10,9 @@ and these are added in their order at the end.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -37,21 +38,39 @@ class Block(NamedTuple):
         return Block(self.X[begin:end], self.y[begin:end], self.weight[begin:end], self.first + begin)
 
 
-class Task(Protocol[Sums]):
+class Task(ABC, Generic[Sums]):
     """What is added up over the rows."""
+
+    name: ClassVar[str] = "sum"  # for people who watch it being done elsewhere
 
     @property
     def lanes(self) -> int:
         """Parts of a block that may be worked on at once; depends on the task only."""
+        return LANES
 
+    @abstractmethod
     def zero(self) -> Sums:
         """Empty sums."""
 
+    @abstractmethod
     def add(self, sums: Sums, block: Block) -> None:
         """Add the rows of a block."""
 
     def merge(self, sums: Sums, others: Sums) -> None:
-        """Add the sums of rows that come later."""
+        """Add the sums of rows that come later: numbers to numbers, and rows that were kept behind each other."""
+        merge_sums(sums, others)
+
+
+def merge_sums(sums: Any, others: Any) -> None:
+    """Add arrays, dictionaries of arrays, or objects whose attributes are arrays or None; extend lists."""
+    if isinstance(sums, np.ndarray):
+        sums += others
+    elif isinstance(sums, list):
+        sums.extend(others)
+    elif sums is not None:
+        mine, theirs = (one if isinstance(one, dict) else vars(one) for one in (sums, others))
+        for name, total in mine.items():
+            merge_sums(total, theirs[name])
 
 
 class BlockRows(Protocol):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .blocks import LANES, Block, Sums, Task, map_blocks
+from .blocks import Block, Sums, Task, map_blocks
 from .labels import LabelBook, row_hash
 
 FEW_ROWS = 1 << 13  # batches with fewer rows are put together: each one costs a call for each lane
@@ -206,11 +206,11 @@ class CountedRows:
 
 
 @dataclass(frozen=True)
-class Mass:
+class Mass(Task[np.ndarray]):
     """Task: the weight of each class."""
 
+    name = "mass"
     n_classes: int
-    lanes: int = LANES
 
     def zero(self) -> np.ndarray:
         """No weight."""
@@ -219,10 +219,6 @@ class Mass:
     def add(self, sums: np.ndarray, block: Block) -> None:
         """Add a block."""
         sums += np.bincount(block.y, block.weight, self.n_classes)
-
-    def merge(self, sums: np.ndarray, others: np.ndarray) -> None:
-        """Add sums."""
-        sums += others
 
 
 def counted(rows: OpenRows, n_jobs: int | None = 1) -> CountedRows:

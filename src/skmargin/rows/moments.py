@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .blocks import LANES, Block, BlockRows
+from .blocks import Block, BlockRows, Task
 from .labels import row_hash
 
 CHUNK = 4096  # rows that are added up at once
 
 
 @dataclass(frozen=True)
-class Moments:
+class Moments(Task[dict[str, np.ndarray]]):
     """Task: mean of the weighted rows and their squared distances from it, feature by feature.
 
     Means of parts are put together as Chan, Golub and LeVeque (1979) do: rows far from zero lose no digits.
     """
 
+    name = "moments"
     n_features: int
-    lanes: int = LANES
 
     def zero(self) -> dict[str, np.ndarray]:
         """No rows."""
@@ -78,12 +78,12 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Draw:
+class Draw(Task[list[tuple[np.ndarray, Block]]]):
     """Task: rows whose random number is below the limit of their class."""
 
+    name = "draw"
     limit: np.ndarray  # (k,)
     seed: int
-    lanes: int = LANES
 
     def zero(self) -> list[tuple[np.ndarray, Block]]:
         """No rows."""
@@ -97,17 +97,17 @@ class Draw:
             some = Block(block.X[chosen], block.y[chosen], block.weight[chosen], block.first)
             sums.append((number[chosen], some))
 
-    def merge(self, sums: list[tuple[np.ndarray, Block]], others: list[tuple[np.ndarray, Block]]) -> None:
-        """Put rows together."""
-        sums.extend(others)
-
 
 @dataclass(frozen=True)
-class Together:
+class Together(Task[list[Any]]):
     """Task: several tasks in one pass."""
 
-    tasks: tuple[Any, ...]
-    lanes: int = LANES
+    tasks: tuple[Task[Any], ...]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The names of what it does."""
+        return "-".join(dict.fromkeys(task.name for task in self.tasks))
 
     def zero(self) -> list[Any]:
         """Empty sums of each."""

@@ -100,7 +100,7 @@ class DaskRows:
 
     def map_sum(self, task: Task[Sums]) -> Sums:
         """The sums of a task over all rows."""
-        name = f"skmargin-{type(task).__name__.lower()}"
+        name = f"skmargin-{task.name}"
         shared = dask.delayed(
             _Shared(task, self.classes, self.per_class, self.dtype), name=_key(f"{name}-point"), pure=False
         )

@@ -3,6 +3,7 @@
 #include "bindings/contract.hpp"
 #include "block_norm/face_newton.hpp"
 #include "linear/block_ascent.hpp"
+#include "losses/logistic.hpp"
 
 #include <type_traits>
 
@@ -47,25 +48,26 @@ template <class T>
 struct is_gram<GramRows<T>> : std::true_type {};
 
 // The norm of the dual is ||V||_{2,q}.  `mean` of the features: with a free intercept they are centred there, else only
-// its direction is set apart.
+// its direction is set apart.  `class_weights` may take the place of the norm.
 struct Start {
     double q;
+    const std::optional<Vector<double>>& class_weights;
     const std::optional<Vector<double>>& mean;
     bool fit_intercept;
     std::vector<double> b;  // multipliers of the intercept
     DualLists duals;
 };
 
-template <class View>
-Outcome ascend(const View& rows, const Problem& problem, const Options& options, Start& start,
+template <class View, SumLoss Loss>
+Outcome ascend(const View& rows, const Loss& loss, const Problem& problem, const Options& options, Start& start,
                const BlockAscentTuning& tuning, const ProximalWeightTuning& weight, std::vector<double>& W,
                std::vector<double>& b) {
-    using Loss = HingeLoss<Hinge::max>;
     InterruptPoll poll(poll_python);
     ThreadTeam team(poll, 1);
     RowGeometry<View> geo(rows, weight);
     geo.q = start.q;
-    const Loss loss(problem.cap.data());
+    if (start.class_weights)
+        geo.class_weights.assign(start.class_weights->data(), start.class_weights->data() + rows.k);
     double total_cap = 0;
     for (int64_t i = 0; i < rows.n; ++i) total_cap += loss.dual_scale(i);
     if (start.mean && start.fit_intercept) geo.centre(start.mean->data(), total_cap);
@@ -73,9 +75,14 @@ Outcome ascend(const View& rows, const Problem& problem, const Options& options,
     BlockAscent<View, Loss, BlockNormVectors<View>> ascent(geo, loss, problem.y.data(), start.duals, start.b.data(),
                                                            team, options.seed, tuning);
     ascent.enable_skipping();
-    std::optional<BlockNormFaceSteps<View, Loss>> face;
-    if (options.face_steps) face.emplace(ascent.state, start.q);
-    const Outcome out = ascent.run(options, face ? &*face : nullptr);
+    Outcome out;
+    if constexpr (Loss::has_faces) {
+        std::optional<BlockNormFaceSteps<View, Loss>> face;
+        if (options.face_steps && !start.class_weights) face.emplace(ascent.state, start.q);
+        out = ascent.run(options, face ? &*face : nullptr);
+    } else {
+        out = ascent.run(options);
+    }
     b = start.b;
     W.resize(static_cast<size_t>(rows.k) * (is_gram<View>::value ? 1 : rows.d));
     if constexpr (is_gram<View>::value) ascent.state.model.publish_weights(W.data(), b.data());
@@ -85,44 +92,66 @@ Outcome ascend(const View& rows, const Problem& problem, const Options& options,
     return out;
 }
 
+// Calls f(loss of the problem): the largest hinge, its square or the logistic loss.
+template <class F>
+auto with_sum_loss(const Problem& p, F f) {
+    if (p.loss == LossKind::max) return f(HingeLoss<Hinge::max>(p.cap.data()));
+    if (p.loss == LossKind::logistic) return f(LogisticLoss(p.cap.data()));
+    return f(OdmLoss(p.cap.data(), 0.0, p.theta, nullptr));
+}
+
 // `visit(f)` calls f(view of the rows), of n rows with d features.
 template <class Visit>
 Result solve(Visit visit, size_t n, size_t d, const Problem& problem, const Options& options, double q,
-             const Vector<double>& b, const DualArrays& duals, const std::optional<Vector<double>>& mean,
-             bool fit_intercept, const BlockAscentTuning& tuning, const ProximalWeightTuning& weight) {
+             const std::optional<Vector<double>>& class_weights, const Vector<double>& b, const DualArrays& duals,
+             const std::optional<Vector<double>>& mean, bool fit_intercept, const BlockAscentTuning& tuning,
+             const ProximalWeightTuning& weight) {
     const int32_t k = problem.n_classes;
     check_labels(problem.y, n, k);
     check_duals(duals, n, k);
-    require(problem.loss == LossKind::max, "block norms are solved for the loss 'max' only");
+    require(problem.loss == LossKind::max || problem.loss == LossKind::logistic ||
+                (problem.loss == LossKind::odm && problem.mu == 0),
+            "block norms are solved for the losses 'max', 'logistic' and 'odm' with mu = 0");
     require(b.size() == static_cast<size_t>(k), "one multiplier is needed for each class");
     require(!mean || mean->size() == d, "the mean does not fit the rows");
     require(q > 1, "q must be larger than 1");
+    if (class_weights) {
+        require(class_weights->size() == static_cast<size_t>(k) && q == 2,
+                "class weights need q = 2, and one for each class");
+        for (int32_t l = 0; l < k; ++l) require(class_weights->data()[l] > 0, "class weights must be positive");
+    }
     std::vector<double> W, intercepts;
-    Start start{q, mean, fit_intercept, {b.data(), b.data() + k}, DualLists(static_cast<int64_t>(n))};
+    Start start{q, class_weights, mean, fit_intercept, {b.data(), b.data() + k}, DualLists(static_cast<int64_t>(n))};
     Outcome out;
     {
         nb::gil_scoped_release unlocked;
         read_duals(duals, start.duals);
-        out = visit(
-            [&](const auto& view) { return ascend(view, problem, options, start, tuning, weight, W, intercepts); });
+        out = visit([&](const auto& view) {
+            return with_sum_loss(problem, [&](const auto& loss) {
+                return ascend(view, loss, problem, options, start, tuning, weight, W, intercepts);
+            });
+        });
     }
     return make_result(std::move(W), std::move(intercepts), std::move(start.b), write_duals(start.duals), out);
 }
 
 Result rows_ascent(const Rows& rows, const Problem& problem, const Options& options, double q, Vector<double> b,
                    const DualArrays& duals, std::optional<Vector<double>> mean, bool fit_intercept,
-                   const BlockAscentTuning& tuning, const ProximalWeightTuning& weight) {
-    return solve([&](auto f) { return with_rows(rows, problem.n_classes, f); }, rows.n, rows.d, problem, options, q, b,
-                 duals, mean, fit_intercept, tuning, weight);
+                   std::optional<Vector<double>> class_weights, const BlockAscentTuning& tuning,
+                   const ProximalWeightTuning& weight) {
+    return solve([&](auto f) { return with_rows(rows, problem.n_classes, f); }, rows.n, rows.d, problem, options, q,
+                 class_weights, b, duals, mean, fit_intercept, tuning, weight);
 }
 
 Result kernel_ascent(const KernelMatrix& matrix, const Problem& problem, const Options& options, double q,
                      Vector<double> b, const DualArrays& duals, std::optional<Vector<double>> mean, bool fit_intercept,
-                     const BlockAscentTuning& tuning, const ProximalWeightTuning& weight) {
+                     std::optional<Vector<double>> class_weights, const BlockAscentTuning& tuning,
+                     const ProximalWeightTuning& weight) {
     const auto visit = [&](auto f) {
         return std::visit([&](const auto& data) { return f(view_of(data, problem.n_classes)); }, matrix.data);
     };
-    return solve(visit, matrix.n, matrix.n, problem, options, q, b, duals, mean, fit_intercept, tuning, weight);
+    return solve(visit, matrix.n, matrix.n, problem, options, q, class_weights, b, duals, mean, fit_intercept, tuning,
+                 weight);
 }
 
 template <class T>
@@ -150,7 +179,7 @@ void bind_block_norm(nb::module_& m) {
     bind_matrix<double>(matrix);
     const auto bind = [&](auto function) {
         m.def("block_norm_ascent", function, "rows"_a, "problem"_a, "options"_a, nb::kw_only(), "q"_a, "b"_a, "duals"_a,
-              "mean"_a.none(), "fit_intercept"_a, "tuning"_a = BlockAscentTuning(),
+              "mean"_a.none(), "fit_intercept"_a, "class_weights"_a = nb::none(), "tuning"_a = BlockAscentTuning(),
               "weight"_a = ProximalWeightTuning());
     };
     bind(&rows_ascent);

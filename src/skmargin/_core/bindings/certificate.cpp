@@ -20,7 +20,8 @@ MarginLoss named(const std::string& loss, int32_t K, double mu, double theta) {
     if (loss == "sum") return {Kind::sum, 1, 0, 0};
     if (loss == "top" && K >= 1) return {Kind::top, K, 0, 0};
     if (loss == "odm") return {Kind::odm, 1, mu, theta};
-    throw nb::value_error("loss must be 'max', 'sum', 'top' with K >= 1, or 'odm'");
+    if (loss == "logistic") return {Kind::logistic, 1, 0, 0};
+    throw nb::value_error("loss must be 'max', 'sum', 'top' with K >= 1, 'odm' or 'logistic'");
 }
 
 nb::tuple losses(Matrix<double> F, Vector<double> error, Vector<int32_t> y, Vector<double> cap, std::string loss,

@@ -37,7 +37,8 @@ LossKind kind_of(const std::string& loss) {
     if (loss == "max") return LossKind::max;
     if (loss == "sum") return LossKind::sum;
     if (loss == "top") return LossKind::top;
-    require(loss == "odm", "loss must be 'max', 'sum', 'top' or 'odm'");
+    if (loss == "logistic") return LossKind::logistic;
+    require(loss == "odm", "loss must be 'max', 'sum', 'top', 'odm' or 'logistic'");
     return LossKind::odm;
 }
 

@@ -54,11 +54,11 @@ auto with_rows(const Rows& rows, int32_t k, F f) {
 
 // ---- problem ----
 
-enum class LossKind { max, sum, top, odm };
+enum class LossKind { max, sum, top, odm, logistic };
 
 // Labels, caps (C times the weight of the sample) and the loss: "max" the largest hinge, "sum" all hinges, "top" the
 // top_k largest, "odm" the optimal margin distribution (mu, theta, and with mu > 0, but for the published method, one
-// fixed rival for each sample).
+// fixed rival for each sample), "logistic" that of the smallest margin, which block norms alone know.
 struct Problem {
     Problem(Vector<int32_t> y, Vector<double> cap, int32_t n_classes, const std::string& loss, int32_t top_k, double mu,
             double theta, std::optional<Vector<int32_t>> fixed_rivals);
@@ -87,6 +87,7 @@ auto with_loss(const Problem& p, const double* cap, bool ordered, F f) {
         case LossKind::top: return f(HingeLoss<Hinge::many>(cap, p.top_k));
         default: break;
     }
+    require(p.loss == LossKind::odm, "the loss 'logistic' is solved with block norms only");
     require(!(p.mu > 0) || p.fixed_rivals, "one rival is needed for each sample");
     const int32_t* rivals = p.fixed_rivals ? p.fixed_rivals->data() : nullptr;
     return f(OdmLoss(cap, p.mu, p.theta, rivals, ordered ? p.y.data() : nullptr));

@@ -45,7 +45,7 @@ void check(const Problem& problem, const DualArrays& duals, int64_t n) {
 
 template <class F>
 auto with_hinge(const Problem& p, F f) {
-    require(p.loss != LossKind::odm, "very many classes need a hinge loss");
+    require(p.loss != LossKind::odm && p.loss != LossKind::logistic, "very many classes need a hinge loss");
     if (p.loss == LossKind::max) return f(HingeLoss<Hinge::max>(p.cap.data()));
     return f(HingeLoss<Hinge::many>(p.cap.data(), p.loss == LossKind::sum ? 0 : p.top_k));
 }

@@ -18,11 +18,15 @@
 // v_l = u_l + tot_l e the weight of the direction is beta_l = (1 - t) b_l + t bet_l tot_l, b_l the multiplier, and G is
 // taken at (u_l, tau_l) with tau_l = beta_l / bet_l: then the quadratic with bet still lies above what the blocks
 // minimise. The gap is that of w_l = bet_l u_l + beta_l e and V, whatever b is.
+//
+// Given weights (`RowGeometry::class_weights`, problem 14 of the paper) take the place of bet: the penalty is then
+// 1/2 sum_l ||w_l||^2 / bet_l, G = 1/2 sum_l bet_l ||v_l||^2, and the steps are those of q = 2.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -38,8 +42,9 @@ class BlockNormVectors {
     static constexpr bool weighted = true;
 
     explicit BlockNormVectors(const RowGeometry<Rows>& geometry)
-        : geo_(geometry), q_(geometry.q), k_(geometry.rows.k), V_(geometry.rows.weights_size()), tot_(k_), centre_(k_),
-          base_(k_), square_(k_), tau_(k_), product_(k_), power_(k_), share_(k_), curvature_(k_ + 1), z_(k_),
+        : geo_(geometry), q_(geometry.q), k_(geometry.rows.k), fixed_(!geometry.class_weights.empty()),
+          V_(geometry.rows.weights_size()), tot_(k_), centre_(k_), base_(k_), square_(k_), tau_(k_), product_(k_),
+          power_(k_), share_(k_), curvature_(k_ + 1), z_(k_),
           direction_apart_(geometry.shifted() && !geometry.intercept()),
           proximal_curvature_(geometry.intercept() ? geometry.t : 0.0) {}
 
@@ -88,10 +93,12 @@ class BlockNormVectors {
         for (int32_t j = 0; j < m; ++j) {
             const int32_t l = cls[j];
             square_[l] = std::max(0.0, square_[l] + coef[j] * (2 * product_[l] + coef[j] * A));
+            if (fixed_) continue;
             sum_ -= share_[l];
             set_power(l);
             sum_ += share_[l];
         }
+        if (fixed_) return;
         if (++steps_ % 16 == 0) sum_shares();
         scale_ = sum_ > 0 ? std::pow(sum_, (2 - q_) / q_) : 1.0;  // all rows may be zero
     }
@@ -105,6 +112,11 @@ class BlockNormVectors {
         update_weights_absolute(floor * floor * top);
     }
     void update_weights_absolute(double floor2) {
+        if (fixed_) {
+            power_ = geo_.class_weights;
+            for (double& square : square_) square = std::max(0.0, square);
+            return;
+        }
         floor2_ = floor2;
         double top = floor2;
         for (int32_t l = 0; l < k_; ++l) {
@@ -118,18 +130,20 @@ class BlockNormVectors {
         scale_ = sum_ > 0 ? std::pow(sum_, (2 - q_) / q_) : 1.0;
     }
 
-    // One block of the hinge with sum alpha <= U: the minimiser over a >= 0, sum a <= U of
-    //     1/2 h_y (sum a - sum alpha)^2 + 1/2 sum h_l (a_l - alpha_l)^2 + sum (d_l - 1)(a_l - alpha_l)
-    // is a_l = (z_l - nu)_+/h_l, z_l = 1 - d_l + h_l alpha_l; nu is the root of a convex, falling, piecewise linear
-    // function, so that Newton steps from the left end at it.
-    void block(int64_t i, double curvature, double U, int32_t own, const int32_t* cls, const double* d,
+    // One block of a loss whose dual is a function of S = sum alpha alone: the minimiser over a >= 0 of
+    //     1/2 h_y (sum a - sum alpha)^2 + 1/2 sum h_l (a_l - alpha_l)^2 + sum d_l (a_l - alpha_l) - dual_i(sum a)
+    // is a_l = (z_l - nu)_+/h_l, z_l = h_l alpha_l - d_l.  With the rivals that have z_l > nu given, their sum is a
+    // proximal point of the dual (`best_sum`), and nu follows from it.  To take too many of them gives a nu below the
+    // right one: from the left, nu rises to it as rivals leave.
+    template <class Loss>
+    void block(const Loss& loss, int64_t i, double curvature, int32_t own, const int32_t* cls, const double* d,
                const double* alpha, int32_t m, double* out) {
         const double A = std::max(curvature - proximal_curvature_, 0.0);
         for (int32_t j = 0; j < m; ++j) curvature_[j] = curvature_along(A, cls[j], product_[cls[j]]);
         curvature_[m] = curvature_along(A, own, product_[own]);
         for (int tries = 0; tries < 64; ++tries) {  // doubling from 1e-6 reaches the limit much sooner
-            minimise(U, d, alpha, m, out);
-            if (q_ <= 2 || gains_half(i, own, cls, d, alpha, m, out)) return;
+            minimise(loss, i, d, alpha, m, out);
+            if (q_ <= 2 || gains_half(loss, i, own, cls, d, alpha, m, out)) return;
             bool largest = true;
             for (int32_t j = 0; j <= m; ++j) {
                 const double most = (q_ - 1) * A;
@@ -159,12 +173,14 @@ class BlockNormVectors {
     }
     // 1/2 ||W||_{2,p}^2 of the published vectors, and 1/2 ||V||_{2,q}^2; without the floor they would be equal.
     double penalty() const {
+        if (fixed_) return conjugate();
         const double p = q_ / (q_ - 1);
         return half_square(p, [&](int32_t l) {
             return std::hypot(weight(l) * std::sqrt(square_[l]), direction_apart_ ? beta(l) : 0.0);
         });
     }
     double conjugate() const {
+        if (fixed_) return 0.5 * std::inner_product(square_.begin(), square_.end(), power_.begin(), 0.0);
         return half_square(
             q_, [&](int32_t l) { return std::hypot(std::sqrt(square_[l]), direction_apart_ ? tot_[l] : 0.0); });
     }
@@ -295,17 +311,16 @@ class BlockNormVectors {
         return std::max(square_[l] + tau_[l] * tau_[l] + s * (2 * along[l] + s * squares[l]), 0.0) + floor2_;
     }
 
-    void minimise(double U, const double* d, const double* alpha, int32_t m, double* out) {
+    template <class Loss>
+    void minimise(const Loss& loss, int64_t i, const double* d, const double* alpha, int32_t m, double* out) {
         const double t = proximal_curvature_, own = curvature_[m] + t;
         if (m == 1) {
-            out[0] = std::min(std::max(alpha[0] + (1 - d[0]) / (own + curvature_[0] + t), 0.0), U);
+            const double h = own + curvature_[0] + t;
+            out[0] = loss.best_sum(i, h, alpha[0] - d[0] / h);
             return;
         }
-        double S = 0;
-        for (int32_t j = 0; j < m; ++j) {
-            S += alpha[j];
-            z_[j] = 1 - d[j] + (curvature_[j] + t) * alpha[j];
-        }
+        const double S = sum_of(alpha, m);
+        for (int32_t j = 0; j < m; ++j) z_[j] = (curvature_[j] + t) * alpha[j] - d[j];
         double nu = -infinity;
         for (int32_t last = m + 1;;) {
             double held = 0, give = 0;
@@ -317,22 +332,24 @@ class BlockNormVectors {
                     ++count;
                 }
             if (count == 0) break;
-            nu = (held - S) / (give + 1 / own);
-            if (S + nu / own > U) nu = (held - U) / give;
+            const double h = own + 1 / give;
+            nu = (held - loss.best_sum(i, h, (own * S + held / give) / h)) / give;
             if (count >= last) break;  // at rounding the set may come back
             last = count;
         }
         double sum = 0;
         for (int32_t j = 0; j < m; ++j) sum += out[j] = std::max(z_[j] - nu, 0.0) / (curvature_[j] + t);
+        const double U = loss.sum_limit(i);
         if (sum > U)  // rounding
             for (int32_t j = 0; j < m; ++j) out[j] *= U / sum;
     }
 
     // Whether the dual gains at least half of what the quadratic said.
-    bool gains_half(int64_t i, int32_t own, const int32_t* cls, const double* d, const double* alpha, int32_t m,
-                    const double* out) const {
+    template <class Loss>
+    bool gains_half(const Loss& loss, int64_t i, int32_t own, const int32_t* cls, const double* d, const double* alpha,
+                    int32_t m, const double* out) const {
         const double A = geo_.curvature[i] - proximal_curvature_;
-        double change = 0, slope = 0, squares = 0, linear = 0, sum = sum_;
+        double change = 0, rise = 0, squares = 0, linear = 0, sum = sum_;
         auto move = [&](int32_t l, double c, double h) {
             squares += h * c * c;
             linear += c * weight(l) * product_[l];
@@ -343,16 +360,17 @@ class BlockNormVectors {
             const double a = out[j] - alpha[j];
             if (a == 0) continue;
             change += a;
-            slope += a * (1 - d[j]);
+            rise -= a * d[j];
             move(cls[j], -a, curvature_[j]);
         }
-        if (slope == 0) return true;
+        rise += loss.dual(i, out, m) - loss.dual(i, alpha, m);
+        if (rise == 0) return true;
         move(own, change, curvature_[m]);
-        // Linear terms and the quadratic of the intercept are the same on both sides:
-        // predicted = slope - squares/2 - ..., gain = slope - [G(new) - G(old) - linear] - ...
+        // The terms of the loss and the quadratic of the intercept are the same on both sides:
+        // predicted = rise - squares/2 - ..., gain = rise - [G(new) - G(old) - linear] - ...
         const double before = unit2_ * std::pow(sum_, 2 / q_), after = unit2_ * std::pow(std::max(sum, 0.0), 2 / q_);
         const double excess = 0.5 * (after - before) - linear;
-        double free = slope;
+        double free = rise;
         if (proximal_curvature_ > 0) {
             double squares = change * change;
             for (int32_t j = 0; j < m; ++j) squares += (out[j] - alpha[j]) * (out[j] - alpha[j]);
@@ -364,6 +382,7 @@ class BlockNormVectors {
     const RowGeometry<Rows>& geo_;
     const double q_;
     const int32_t k_;
+    const bool fixed_;  // the weights of the classes are given
     Buffer<T> V_;
     // sum_i c_i, (v_l - tot_l mean)'(-mean), b + t tot; with a direction apart v_l'e, 0, (1 - t) b
     std::vector<double> tot_, centre_, base_;

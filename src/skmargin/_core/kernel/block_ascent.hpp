@@ -89,7 +89,7 @@ class MeanPoint {
 //
 // Passes that have not met the target for long go on with momentum (kernel/momentum.hpp); block steps then move its
 // point z, and after every pass the samples have the scores and duals of its point x.
-template <class T, MarginLoss Loss>
+template <class T, BlockLoss Loss>
 class KernelAscent {
   public:
     KernelAscent(const KernelSamples<T>& samples, const Loss& loss, const T* K, const int64_t* row,

@@ -20,6 +20,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "base/random.hpp"
@@ -57,11 +58,14 @@ struct RowGeometry {
         }
         // The blocks see the curvatures times the weights of the classes (block_norm/class_vectors.hpp): k^(2/q - 1)
         // where all norms are equal, nearer to 1 for the classes that matter most where they are not.
-        const double weight = std::pow(static_cast<double>(rows.k), tuning_.norm_exponent * (2 / q - 1));
+        double weight = std::pow(static_cast<double>(rows.k), tuning_.norm_exponent * (2 / q - 1));
+        if (!class_weights.empty())
+            weight = std::accumulate(class_weights.begin(), class_weights.end(), 0.0) / static_cast<double>(rows.k);
         const double typical =
             small_beside_products(average, [&](int64_t i, int64_t j) { return mean2 - shift[i] - shift[j]; });
         t = std::max((near_optimum ? tuning_.near_optimum : 1.0) * typical * weight, 1 / total_cap);
-        if (q == 2) t = std::max(t, std::min(tuning_.min_moves / total_cap, tuning_.max_share * average));
+        if (q == 2 && class_weights.empty())
+            t = std::max(t, std::min(tuning_.min_moves / total_cap, tuning_.max_share * average));
         // Rows that cannot move a score by a margin: only the intercepts matter, so let one sample move b by a margin.
         if (average * total_cap < tuning_.faint_rows) t = static_cast<double>(rows.n) / total_cap;
         if (!(t > 0)) t = 1;
@@ -102,9 +106,10 @@ struct RowGeometry {
     std::vector<double> shift;      // x_i'mean or z_i; empty without multipliers
     std::vector<double> direction;  // mean or e
     double mean2 = 0, t = 0;
-    double longest = 0;         // row, as it is given
-    double score_per_unit = 1;  // by how much a unit of a multiplier moves a typical score
-    double q = 2;               // of the norm ||V||_{2,q} in the dual
+    double longest = 0;                 // row, as it is given
+    double score_per_unit = 1;          // by how much a unit of a multiplier moves a typical score
+    double q = 2;                       // of the norm ||V||_{2,q} in the dual
+    std::vector<double> class_weights;  // where given, the square of that norm is sum_l class_weights_l ||v_l||^2
     bool shifted() const { return !shift.empty(); }
     bool intercept() const { return has_intercept_; }
 

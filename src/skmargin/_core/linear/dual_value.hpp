@@ -8,6 +8,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -16,9 +17,11 @@
 
 namespace skm {
 
-// 1/2 ||V||_{2,q}^2 from the squared norms of the class vectors.
-inline double half_square_of_norms(const std::vector<double>& squares, double q) {
+// 1/2 ||V||_{2,q}^2 from the squared norms of the class vectors, or 1/2 sum_l weight_l ||v_l||^2 where there are
+// weights.
+inline double half_square_of_norms(const std::vector<double>& squares, double q, const std::vector<double>& weights) {
     double sum = 0, largest = 0;
+    if (!weights.empty()) return 0.5 * std::inner_product(squares.begin(), squares.end(), weights.begin(), 0.0);
     for (const double s : squares) sum += s, largest = std::max(largest, s);
     if (q == 2 || !(largest > 0)) return 0.5 * sum;
     sum = 0;
@@ -89,7 +92,8 @@ double dual_value(Ascent& ascent, Row row, double known) {
         if (ascent.geo.intercept())
             for (int32_t l = 0; l < k; ++l)
                 rounding += (1 + 2 * ascent.geo.longest * longest) * std::abs(sums[l].value());
-        const double fresh = value.value() - half_square_of_norms(squares, ascent.geo.q) - rounding;
+        const double fresh =
+            value.value() - half_square_of_norms(squares, ascent.geo.q, ascent.geo.class_weights) - rounding;
         return fresh == fresh ? fresh : -infinity;
     }
 }

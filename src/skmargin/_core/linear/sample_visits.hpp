@@ -36,8 +36,7 @@ class SampleVisits {
         const int32_t m = r.active == never_scored ? first_scores(i, gap) : list_scores(i, gap, saved);
         if (s_.loss.cannot_move(i, d_.data(), r.alpha, m)) return false;
         if constexpr (State::Model::weighted)
-            s_.model.block(i, s_.curvature[i], s_.loss.sum_limit(i), s_.y[i], r.cls, d_.data(), r.alpha, m,
-                           new_.data());
+            s_.model.block(s_.loss, i, s_.curvature[i], s_.y[i], r.cls, d_.data(), r.alpha, m, new_.data());
         else s_.loss.block(i, s_.curvature[i], d_.data(), r.alpha, m, new_.data());
         int32_t moved = 0;
         double sum = 0;

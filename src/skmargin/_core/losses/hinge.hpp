@@ -72,6 +72,9 @@ class HingeLoss {
         project_to_capped_simplex(v, m, dual_limit(i), sum_limit(i), out);
     }
 
+    // For the largest hinge: dual = S up to the limit.
+    double best_sum(int64_t i, double h, double c) const { return std::min(std::max(c + 1 / h, 0.0), sum_limit(i)); }
+
     // Rivals at zero with 1 - d below `lo`, and rivals at their limit with 1 - d above `hi`, stay where they are.
     Bounds bounds(int64_t i, const double* d, const double* alpha, int32_t m) const {
         if (all_count()) return {0, 0, cap_[i]};
@@ -204,6 +207,7 @@ class HingeLoss {
     int32_t top_k_;
 };
 
+static_assert(SumLoss<HingeLoss<Hinge::max>>);
 static_assert(ProximalLoss<HingeLoss<Hinge::max>> && ProximalLoss<HingeLoss<Hinge::many>>);
 
 }  // namespace skm

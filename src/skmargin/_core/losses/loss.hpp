@@ -24,6 +24,9 @@
 //     stability_radius(i, sigma, d, alpha, a, m)
 //                                         a = prox(..) stays as it is while the d move by less; 0 unless a is a vertex
 //     bounded                             whether the duals have upper bounds
+// and, where the dual is a function of the sum of the alpha_l alone, for norms that weigh the classes (block_norm/):
+//     best_sum(i, h, c)                   argmax_{S >= 0}  dual_i(S) - h/2 (S - c)^2
+//     sum_limit(i)                        the largest sum that the dual allows
 // and says what solvers may use: has_faces (linear/face_cg.hpp knows the constraints), only_largest_hinge (the value
 // depends on one rival), can_stretch (value takes a stretch), slack (safety margin of `idle` between visits).
 #pragma once
@@ -40,27 +43,37 @@ concept BoundedDuals =
         { loss.at_vertex(i, in, m) } -> std::same_as<bool>;
     };
 
-// Duals that block ascent can solve for, one sample at a time.
+// Duals in lists of rivals, as block ascent keeps them.
 template <class Loss>
-concept MarginLoss =
-    BoundedDuals<Loss> && requires(const Loss loss, int64_t i, double A, const double* in, double* out, int32_t m) {
-        { loss.value(i, in, m) } -> std::same_as<double>;
-        { loss.dual(i, in, m) } -> std::same_as<double>;
-        loss.block(i, A, in, in, m, out);
-        { loss.idle(loss.bounds(i, in, in, m), i, m, A, A, A) } -> std::same_as<bool>;
-        { loss.cannot_move(i, in, in, m) } -> std::same_as<bool>;
-        { loss.dual_scale(i) } -> std::same_as<double>;
-        { loss.fixed_rival(i) } -> std::same_as<int32_t>;
-        { Loss::has_faces } -> std::convertible_to<bool>;
-        { Loss::only_largest_hinge } -> std::convertible_to<bool>;
-        { Loss::can_stretch } -> std::convertible_to<bool>;
-        { Loss::slack } -> std::convertible_to<double>;
-    };
+concept MarginLoss = BoundedDuals<Loss> && requires(const Loss loss, int64_t i, double A, const double* in, int32_t m) {
+    { loss.value(i, in, m) } -> std::same_as<double>;
+    { loss.dual(i, in, m) } -> std::same_as<double>;
+    { loss.idle(loss.bounds(i, in, in, m), i, m, A, A, A) } -> std::same_as<bool>;
+    { loss.cannot_move(i, in, in, m) } -> std::same_as<bool>;
+    { loss.dual_scale(i) } -> std::same_as<double>;
+    { loss.fixed_rival(i) } -> std::same_as<int32_t>;
+    { Loss::has_faces } -> std::convertible_to<bool>;
+    { Loss::only_largest_hinge } -> std::convertible_to<bool>;
+    { Loss::can_stretch } -> std::convertible_to<bool>;
+    { Loss::slack } -> std::convertible_to<double>;
+};
+
+// The same with a block that is solved where all classes have one curvature.
+template <class Loss>
+concept BlockLoss = MarginLoss<Loss> && requires(const Loss loss, int64_t i, double A, const double* in, double* out,
+                                                 int32_t m) { loss.block(i, A, in, in, m, out); };
+
+// Duals of which only the sum counts: the block is solved whatever the curvatures are.
+template <class Loss>
+concept SumLoss = MarginLoss<Loss> && requires(const Loss loss, int64_t i, double h) {
+    { loss.best_sum(i, h, h) } -> std::same_as<double>;
+    { loss.sum_limit(i) } -> std::same_as<double>;
+};
 
 // Duals with a proximal map whose derivative is a Laplacian of class pairs.
 template <class Loss>
-concept ProximalLoss = MarginLoss<Loss> && requires(const Loss loss, int64_t i, double sigma, const double* in,
-                                                    double* out, int32_t m, void (*emit)(int32_t, int32_t, double)) {
+concept ProximalLoss = BlockLoss<Loss> && requires(const Loss loss, int64_t i, double sigma, const double* in,
+                                                   double* out, int32_t m, void (*emit)(int32_t, int32_t, double)) {
     loss.prox(i, sigma, in, in, m, out);
     { loss.squared_distance(in, in, m) } -> std::same_as<double>;
     loss.pairs(i, sigma, in, m, emit);

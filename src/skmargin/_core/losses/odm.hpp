@@ -94,6 +94,12 @@ class OdmLoss {
         out[r] = -std::max(0.0, (A * T - F) / E);
     }
 
+    // For mu = 0: dual = (1 - theta) S - kappa/2 S^2.
+    double best_sum(int64_t i, double h, double c) const {
+        return std::max(0.0, (h * c + 1 - theta_) / (h + 1 / (2 * cap_[i])));
+    }
+    static double sum_limit(int64_t) { return infinity; }
+
     // A rival at zero stays there while its hinge lies below that of the rivals that carry the loss.
     Bounds bounds(int64_t i, const double* d, const double* alpha, int32_t m) const {
         double low = zeta_sum(alpha, m) / (2 * cap_[i]);
@@ -185,6 +191,6 @@ class OdmLoss {
     const int32_t *rival_, *labels_if_ordered_;
 };
 
-static_assert(ProximalLoss<OdmLoss>);
+static_assert(ProximalLoss<OdmLoss> && SumLoss<OdmLoss>);
 
 }  // namespace skm

@@ -11,16 +11,19 @@
 #include <string>
 #include <vector>
 
+#include "base/softplus.hpp"
+
 namespace skm {
 
 struct LossSum {
     double value = 0, largest = 0;
 };
 
-// How a sample is punished: the largest hinge, their sum, the mean of the K largest, or the two-sided square.
+// How a sample is punished: the largest hinge, their sum, the mean of the K largest, the two-sided square or the
+// logistic loss of the smallest margin.
 class MarginLoss {
   public:
-    enum class Kind { max, sum, top, odm };
+    enum class Kind { max, sum, top, odm, logistic };
     MarginLoss(Kind kind, int32_t K, double mu, double theta) : kind_(kind), K_(K), mu_(mu), theta_(theta) {}
 
     // d (m numbers) may be reordered.
@@ -39,6 +42,7 @@ class MarginLoss {
         }
         const double least = *std::min_element(d, d + m) + shift;
         if (kind_ == Kind::max) return std::max(0.0, 1 - least);
+        if (kind_ == Kind::logistic) return softplus(-least);
         const double below = std::max(0.0, 1 - theta_ - least), above = std::max(0.0, least - 1 - theta_);
         return below * below + mu_ * above * above;
     }

@@ -1,22 +1,24 @@
 """The machine of Lei et al. (2015), linear or with a kernel, by block ascent on the dual.
 
-    primal  min_{W,b}  1/2 ||W||_{2,p}^2 + sum_i cap_i max(0, 1 - f_{i,y_i} + max_{l != y_i} f_il),   f_i = W x_i + b
+    primal  min_{W,b}  1/2 ||W||_{2,p}^2 + sum_i cap_i phi(target - f_{i,y_i} + max_{l != y_i} f_il),  f_i = W x_i + b
             ||W||_{2,p} = (sum_l ||w_l||^p)^(1/p),   1/p + 1/q = 1
-    dual    max_alpha  sum_il alpha_il - 1/2 ||V||_{2,q}^2,   alpha_il >= 0,   sum_l alpha_il <= cap_i
+    dual    max_alpha  sum_i dual_i(sum_l alpha_il) - 1/2 ||V||_{2,q}^2,   alpha_il >= 0
+            phi, target and dual_i are those of `margin_loss`: for the hinge dual_i(S) = S up to cap_i
             V = sum_i x_i c_i',   c_{i,y_i} = sum_l alpha_il,  c_il = -alpha_il;   with an intercept also sum_i c_i = 0
     link    w_l = (||v_l|| / ||V||_{2,q})^(q-2) v_l
 
-given    X (dense or CSR) or a kernel matrix, classes 0..k-1, the weight ``cap`` = C s_i of each sample, p, and perhaps
-         the state of an earlier solve, for the same rows: its duals are feasible for every p and, rescaled, for every C
+given    X (dense or CSR) or a kernel matrix, classes 0..k-1, the weight ``cap`` = C s_i of each sample, p, the loss,
+         and perhaps the state of an earlier solve, for the same rows and loss: its duals are feasible for every p and,
+         rescaled, for every C
 returned W, b, the duals, P and the certified duality gap P(link(alpha)) - D(alpha)
 
 The block steps are in ``_core/block_norm/class_vectors.hpp``, those on the face of the dual in ``face_newton.hpp``
 there.  Where they have cost as much as interior-point steps would, and few parameters allow those, ``interior_point``
 takes over.
 
-The paper alternates between class weights (its equation 14) and a weighted machine of Crammer and Singer, which is
-valid for p <= 2 only; this ascent is valid for every p > 1.  p = 2 is the machine of Crammer and Singer itself, and its
-solver is used.
+The paper alternates between class weights (its equation 14) and a weighted machine of Crammer and Singer
+(`published`), which is valid for p <= 2 only; this ascent is valid for every p > 1.  p = 2 with the hinge is the
+machine of Crammer and Singer itself, and its solver is used.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from ..dual.plan import face_steps_pay, float32_suffices, precision_stages, spli
 from ..dual.state import GAP_FLOOR, DualLists, DualState, coefficients, relative_gap
 from ..tuning import DEFAULT, BlockNormTuning, Tuning
 from .interior_point import InteriorPoint, half_square, solve_interior
+from .margin_loss import HINGE, MarginLoss
 
 POLISH_STEPS = 50  # interior-point steps beyond what the user asked for; half of them are usual
 Matrix = np.ndarray | RowCache
@@ -90,6 +93,7 @@ def solve_lp(
     cap: np.ndarray,
     n_classes: int,
     p: float,
+    loss: MarginLoss = HINGE,
     *,
     fit_intercept: bool = True,
     tol: float = 1e-3,
@@ -101,7 +105,7 @@ def solve_lp(
     tuning: Tuning = DEFAULT,
 ) -> DualState:
     """Solve for rows ``X`` to a relative duality gap of ``tol``; see the head of this file."""
-    if p == 2:
+    if p == 2 and loss == HINGE:
         return solve_linear(
             X, y, cap, n_classes, "max", fit_intercept=fit_intercept,
             tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs, verbose=verbose, tuning=tuning,
@@ -127,7 +131,7 @@ def solve_lp(
         min(X.shape),
         tuning.block_norm,
     )
-    problem = _Problem(y, cap, n_classes, p, fit_intercept, tol, max_iter, seed, verbose)
+    problem = _Problem(y, cap, n_classes, p, loss, fit_intercept, tol, max_iter, seed, verbose)
     return _solve(problem, plan, state).state()
 
 
@@ -137,6 +141,7 @@ def solve_lp_kernel(
     cap: np.ndarray,
     n_classes: int,
     p: float,
+    loss: MarginLoss = HINGE,
     *,
     coarse: Callable[[], Matrix] | None = None,
     factored: Callable[[], np.ndarray | None] | None = None,
@@ -160,9 +165,9 @@ def solve_lp_kernel(
     def run(K: Matrix, state: LpKernelState | None, passes: int, R: np.ndarray | None = None) -> LpKernelState:
         single = (K.diagonal if isinstance(K, RowCache) else K).dtype == np.float32
         goal = 0.9 * tol if single else tol
-        problem = _Problem(y, cap, k, p, fit_intercept, goal, passes, seed, verbose)
+        problem = _Problem(y, cap, k, p, loss, fit_intercept, goal, passes, seed, verbose)
         end = _solve(problem, _kernel_plan(K, problem, tiny, tol, R, tuning), state)
-        return _as_kernel_state(end.state(), end.interior, y, R, p)
+        return _as_kernel_state(end.state(), end.interior, y, R, p, loss)
 
     # The rank of the matrix says whether interior-point steps are within reach.  A factor costs n^3/3, a pass at most
     # 4 n^2 k: it may be tried after this many passes.
@@ -203,9 +208,14 @@ def _tiny(rows: CoreRows, tol: float) -> list[Stage]:
     return [Stage(rows, tol, False), Stage(rows, min(tol, GAP_FLOOR), True)]
 
 
+def as_core_matrix(K: Matrix) -> _ext.KernelMatrix:
+    """A kernel matrix as the core takes it."""
+    return _ext.KernelMatrix(K, K.diagonal) if isinstance(K, RowCache) else _ext.KernelMatrix(K)
+
+
 def _kernel_plan(K: Matrix, problem: _Problem, tiny: bool, tol: float, R: np.ndarray | None, tuning: Tuning) -> _Plan:
     n, k = len(problem.y), problem.n_classes
-    rows = _ext.KernelMatrix(K, K.diagonal) if isinstance(K, RowCache) else _ext.KernelMatrix(K)
+    rows = as_core_matrix(K)
     stages = _tiny(rows, tol) if tiny else [Stage(rows, problem.tol, bool(problem.tol < tol))]  # float32 may stall
     reachable = R is not None and few_parameters(R.shape, k, tuning.block_norm)
     return _Plan(
@@ -225,6 +235,7 @@ class _Problem:
     cap: np.ndarray
     n_classes: int
     p: float
+    loss: MarginLoss
     fit_intercept: bool
     tol: float
     max_iter: int
@@ -299,7 +310,7 @@ class _Solve:
             rows = np.asarray(dense_rows(), dtype=np.float64)
             point = solve_interior(
                 rows, problem.y, problem.cap, problem.n_classes, problem.p, fit_intercept=problem.fit_intercept,
-                tol=0.1 * needed, max_iter=left, tuning=plan.tuning,
+                tol=0.1 * needed, max_iter=left, tuning=plan.tuning, loss=problem.loss,
             )  # fmt: skip
         self.passes += point.n_iter
         out = self._certificate(point)
@@ -321,14 +332,15 @@ class _Solve:
             b = b + point.W @ plan.mean
         options = _ext.Options(tol=problem.tol, max_iter=0, seed=problem.seed)
         mean = plan.mean if problem.fit_intercept else None
-        return self._block_ascent(plan.stages[-1].rows, options, mean, b, _dual_lists(point.alpha, problem.cap))
+        duals = DualLists.of_table(problem.loss.feasible(point.alpha, problem.cap))
+        return self._block_ascent(plan.stages[-1].rows, options, mean, b, duals)
 
     def _block_ascent(
         self, rows: CoreRows, options: _ext.Options, mean: np.ndarray | None, b: np.ndarray, duals: DualLists
     ) -> _ext.Result:
         problem = self.problem
         return _ext.block_norm_ascent(
-            rows, _ext.Problem(problem.y, problem.cap, problem.n_classes, "max"), options,
+            rows, problem.loss.problem(problem.y, problem.cap, problem.n_classes), options,
             q=problem.p / (problem.p - 1), b=b, duals=duals, mean=mean, fit_intercept=problem.fit_intercept,
         )  # fmt: skip
 
@@ -347,7 +359,9 @@ class _Solve:
         )  # fmt: skip
 
 
-def _as_kernel_state(found: DualState, interior: bool, y: np.ndarray, R: np.ndarray | None, p: float) -> LpKernelState:
+def _as_kernel_state(
+    found: DualState, interior: bool, y: np.ndarray, R: np.ndarray | None, p: float, loss: MarginLoss = HINGE
+) -> LpKernelState:
     """With coefficients of the rows: the duals times the weights of the classes, or those of an interior point.
 
     The link of the duals is lost where p is large: the ||v_l|| are the (p-1)-th powers of the ||w_l||, and those of
@@ -359,16 +373,7 @@ def _as_kernel_state(found: DualState, interior: bool, y: np.ndarray, R: np.ndar
     assert R is not None
     coef = linalg.lstsq(R.T, found.W.T)[0]
     W = coef.T @ R  # what is published, to rounding the interior point
-    F = R @ W.T + found.b
-    own = np.arange(len(y)), y
-    rivals = 1 - F[own][:, None] + F
-    rivals[own] = 0
-    objective = half_square(W, p) + float(found.cap @ rivals.max(axis=1))
+    objective = half_square(W, p) + float(found.cap @ loss.value(loss.excess(R @ W.T + found.b, y)))
     bound = found.objective * (1 - found.gap)
     gap = max(0.0, objective - bound) / max(objective, np.finfo(float).tiny)
     return LpKernelState(**vars(found) | {"W": coef, "objective": objective, "gap": gap})
-
-
-def _dual_lists(alpha: np.ndarray, cap: np.ndarray) -> DualLists:
-    """Lists of positive duals, within their bounds to the last digit."""
-    return DualLists.of_table(alpha * np.minimum(1, cap / np.maximum(alpha.sum(axis=1) * (1 + 1e-15), 1e-300))[:, None])

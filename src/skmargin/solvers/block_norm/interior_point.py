@@ -5,7 +5,9 @@ Problem (Z are the rows, with a constant feature for the free intercept; F = 1/2
     min_{W,t}  F(W) + sum_i cap_i (t_i - f_{i,y_i}),   s_il = t_i - f_il - [l != y_i] >= 0,   f_i = W z_i
 
 One multiplier a_il > 0 for each class of each sample, the own one included: sum_l a_il = cap_i, and the a_il of the
-rivals are the dual numbers alpha of the other solvers.  With V = sum_i z_i c_i' the optimum has
+rivals are the dual numbers alpha of the other solvers.  A smooth loss (`margin_loss`) of xi_i = t_i - f_{i,y_i} has no
+multiplier of the own class: the sum S_i of the rivals' is cap_i phi'(xi_i), which a step linearises, so that
+dS_i / dxi_i stands where a/s of the own class does for the hinge.  With V = sum_i z_i c_i' the optimum has
 
     V = grad F(W)   or, which is the same,   W = grad G(V),   G = 1/2 ||V||_{2,q}^2;        a_il s_il = 0
 
@@ -26,6 +28,7 @@ from scipy.linalg import lapack
 
 from ..._runtime.progress import report, report_gap
 from ..tuning import DEFAULT, BlockNormTuning
+from .margin_loss import HINGE, MarginLoss
 
 SHORTEST = 1e-8  # length of a step that is no progress
 VANISHED = 1e-30  # sum of a s, relative to the objective, at which only rounding is left to iterate on
@@ -105,10 +108,10 @@ class Root:
 
 def solve_interior(
     X: np.ndarray, y: np.ndarray, cap: np.ndarray, n_classes: int, p: float, *, fit_intercept: bool, tol: float,
-    max_iter: int, tuning: BlockNormTuning = DEFAULT.block_norm,
+    max_iter: int, tuning: BlockNormTuning = DEFAULT.block_norm, loss: MarginLoss = HINGE,
 ) -> InteriorPoint:  # fmt: skip
     """Solve to a relative gap of about ``tol`` for dense rows; see the head of this file."""
-    problem = _Problem(X, y, cap, n_classes, p, fit_intercept, tuning)
+    problem = _Problem(X, y, cap, n_classes, p, fit_intercept, tuning, loss)
     W, a, s = problem.start()
     found, n_iter = _Found(W, a), 0
     while True:
@@ -117,7 +120,7 @@ def solve_interior(
         gap = problem.gap(objective, a, V)
         report_gap(gap / max(objective, 1e-300), tol)
         found.add(W, a, objective, gap, n_iter)
-        vanished = a.size * float((a * s).mean()) <= VANISHED * objective
+        vanished = problem.complementarity(a, s) <= VANISHED * objective
         if gap <= tol * objective or n_iter >= min(max_iter, found.progress_at + tuning.patience) or vanished:
             break
         report()
@@ -128,8 +131,7 @@ def solve_interior(
             length, dW, da, ds = max((length, dW, da, ds), other, key=lambda step: step[0])
         if not length > SHORTEST:
             break
-        W, a, s = W + length * dW, a + length * da, s + length * ds
-        a *= (cap / a.sum(axis=1))[:, None]
+        W, a, s = W + length * dW, problem.normalised(a + length * da), s + length * ds
     return problem.published(found, n_iter)
 
 
@@ -154,9 +156,10 @@ class _Problem:
 
     def __init__(
         self, X: np.ndarray, y: np.ndarray, cap: np.ndarray, n_classes: int, p: float, fit_intercept: bool,
-        tuning: BlockNormTuning,
+        tuning: BlockNormTuning, loss: MarginLoss,
     ) -> None:  # fmt: skip
         n, d = X.shape
+        self.y, self.loss = y, loss
         self.cap, self.k, self.p, self.q, self.fit_intercept = cap, n_classes, p, p / (p - 1), fit_intercept
         self.tuning = tuning
         self.mean = X.mean(axis=0) if fit_intercept else np.zeros(d)
@@ -170,6 +173,10 @@ class _Problem:
         self.rival = np.ones((n, n_classes))
         self.rival[np.arange(n), y] = 0
         self.own = 1 - self.rival
+        self.margin = loss.target * self.rival
+        everywhere = np.ones((n, n_classes), dtype=bool)
+        self.barrier = self.rival > 0 if loss.smooth else everywhere  # where a s is to vanish, and s to stay positive
+        self.positive = self.rival > 0 if loss.name == "squared_hinge" else everywhere  # where a is to stay so
 
     def start(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All multipliers alike, and the class vectors of the best point on the ray through their V; W, a and s."""
@@ -181,8 +188,32 @@ class _Problem:
         best = min(0.9, float((a * self.rival).sum()) / max(2 * size, 1e-300))
         W[:, :d] = best * class_weights(V[:, :d], self.q)[:, None] * V[:, :d]
         F = self.Z @ W.T
-        s = (F + self.rival).max(axis=1)[:, None] + max(0.1, 0.1 * float(np.abs(F).max())) - F - self.rival
+        s = (F + self.margin).max(axis=1)[:, None] + max(0.1, 0.1 * float(np.abs(F).max())) - F - self.margin
+        if self.loss.smooth:
+            S = (self.cap * self.loss.slope(self._excess(s)))[:, None]
+            a = S / (self.k - 1) * self.rival + (self.cap[:, None] - S) * self.own
         return W, a, s
+
+    def _excess(self, s: np.ndarray) -> np.ndarray:
+        """``xi`` of the samples, which is s of their own class."""
+        return (s * self.own).sum(axis=1)
+
+    def complementarity(self, a: np.ndarray, s: np.ndarray) -> float:
+        """The sum of what is to vanish."""
+        return float((a * s).sum(where=self.barrier))
+
+    def normalised(self, a: np.ndarray) -> np.ndarray:
+        """Multipliers of the hinge with their sums exact."""
+        return a if self.loss.smooth else a * (self.cap / a.sum(axis=1))[:, None]
+
+    def linearised(self, a: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Curvature of each smooth loss, and by how much the sum of the rivals' multipliers misses its slope."""
+        return self.loss.linearised((a * self.rival).sum(axis=1), self._excess(s), self.cap)
+
+    def _reach(self, a: np.ndarray, da: np.ndarray, s: np.ndarray, ds: np.ndarray) -> float:
+        """Longest step up to 1 that keeps a and s positive."""
+        falls = (-da[self.positive] / a[self.positive]).max(), (-ds[self.barrier] / s[self.barrier]).max()
+        return 1 / max(1.0, float(max(falls)))
 
     def vectors(self, a: np.ndarray) -> np.ndarray:
         """V of multipliers."""
@@ -192,12 +223,13 @@ class _Problem:
 
     def objective(self, W: np.ndarray, F: np.ndarray) -> float:
         """The primal objective of class vectors with the scores F."""
-        losses = (F + self.rival - (F * self.own).sum(axis=1)[:, None]).max(axis=1)
+        losses = self.loss.value(self.loss.excess(F, self.y))
         return half_square(W[:, : self.d], self.p) + float(self.cap @ losses)
 
     def gap(self, objective: float, a: np.ndarray, V: np.ndarray) -> float:
         """About the duality gap: a sum of c that is not zero is made up by duals, each at the cost of a margin."""
-        dual = float((a * self.rival).sum()) - half_square(V[:, : self.d], self.q)
+        dual = float(self.loss.dual((a * self.rival).sum(axis=1), self.cap).sum())
+        dual -= half_square(V[:, : self.d], self.q)
         return abs(objective - dual) + float(np.abs(V[:, self.d :]).sum()) / self.scale
 
     def mismatch(self, W: np.ndarray, V: np.ndarray, linked: bool) -> np.ndarray:
@@ -211,26 +243,55 @@ class _Problem:
         self, W: np.ndarray, V: np.ndarray, a: np.ndarray, s: np.ndarray, linked: bool
     ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
         """How far to go, and the directions of W, a and s."""
-        d, mu = self.d, float((a * s).mean())
-        error = self.mismatch(W, V, linked)
-        system = _System(self.Z, a, s, W[:, :d], V, self.p, error, self.vectors, linked, self.tuning.product_work)
+        d, total = self.d, self.complementarity(a, s)
+        mu = total / float(self.barrier.sum())
+        error, missed = self.mismatch(W, V, linked), np.zeros(len(a))
+        slack = np.where(self.barrier, s, 1.0)
+        theta = a / slack
+        if self.loss.smooth:
+            curvature, missed = self.linearised(a, s)
+            theta = np.where(self.barrier, theta, curvature[:, None])
+        system = _System(self.Z, theta, W[:, :d], V, self.p, error, self.vectors, linked, self.tuning.product_work)
         if system.factor is None:
             return 0.0, W, a, s
-        dW, da, ds = system.direction(-a * s, 1)  # predictor: straight to mu = 0
-        reach = min(_longest(a, da), _longest(s, ds))
-        ahead = float(((a + reach * da) * (s + reach * ds)).mean())
-        dW, da, ds = system.direction(max((ahead / mu) ** 3, 1e-6) * mu - a * s - da * ds)
-        length = 0.99 * min(_longest(a, da), _longest(s, ds))
-        # The equation is not linear: it may be missed by what costs a share of the gap, or less than before.
+
+        def direction(change: np.ndarray, solves: int = 2) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            return system.direction(np.where(self.barrier, change / slack, missed[:, None]), solves)
+
+        dW, da, ds = direction(-a * s, 1)  # predictor: straight to mu = 0
+        reach = self._reach(a, da, s, ds)
+        ahead = self.complementarity(a + reach * da, s + reach * ds)
+        dW, da, ds = direction(max((ahead / total) ** 3, 1e-6) * mu - a * s - da * ds)
+        length = 0.99 * self._reach(a, da, s, ds)
+        return self._searched(length, W, a, s, (dW, da, ds), linked), dW, da, ds
+
+    def _searched(
+        self, length: float, W: np.ndarray, a: np.ndarray, s: np.ndarray, step: tuple[np.ndarray, ...], linked: bool
+    ) -> float:
+        """A shorter step where equations that are not linear are missed by more than before.
+
+        They may be missed by what costs a share of the gap: of a loss the square of it over the curvature.
+        """
+        d, (dW, da, ds), total = self.d, step, self.complementarity(a, s)
+        V = self.vectors(a)
         sizes = float(np.linalg.norm(V[:, :d])), float(np.linalg.norm(W[:, :d]))
-        allowed = 0.1 * sizes[linked] * min(1.0, a.size * mu / max(sizes[0] * sizes[1], 1e-300))
-        before = float(np.linalg.norm(error))
+        allowed = 0.1 * sizes[linked] * min(1.0, total / max(sizes[0] * sizes[1], 1e-300))
+        before = float(np.linalg.norm(self.mismatch(W, V, linked)))
+
+        def cost(a: np.ndarray, s: np.ndarray) -> float:
+            curvature, missed = self.linearised(a, s)
+            return float((missed**2 / np.maximum(curvature, 1e-300)).sum())
+
+        cost_before = cost(a, s) if self.loss.smooth else 0.0
         while length > SHORTEST:
-            after = float(np.linalg.norm(self.mismatch(W + length * dW, self.vectors(a + length * da), linked)))
-            if after <= max((1 - 0.1 * length) * before, allowed):
+            a_new, share = a + length * da, 1 - 0.1 * length
+            after = float(np.linalg.norm(self.mismatch(W + length * dW, self.vectors(a_new), linked)))
+            if after <= max(share * before, allowed) and (
+                not self.loss.smooth or cost(a_new, s + length * ds) <= max(share * cost_before, 0.1 * total)
+            ):
                 break
             length *= 0.6
-        return length, dW, da, ds
+        return length
 
     def published(self, found: _Found, n_iter: int) -> InteriorPoint:
         """The best point, in the coordinates of the features."""
@@ -259,34 +320,30 @@ def _axes(rows: np.ndarray, panel: int) -> tuple[np.ndarray, np.ndarray]:
     return axes, A[:n].T
 
 
-def _longest(x: np.ndarray, dx: np.ndarray) -> float:
-    """Longest step up to 1 that keeps x > 0 from falling below 0."""
-    return 1 / max(1.0, float((-dx / x).max()))
-
-
 class _System:
     """The linear equations of one step, reduced to as many unknowns as W has numbers.
 
-    With theta = a/s, f_i = W z_i and the sum of a sample's multipliers fixed, da_i = const + L_i df_i where
-    L_i = diag(theta_i) - theta_i theta_i' / sum(theta_i).  S = sum_i L_i (x) z_i z_i' is then what -V grows by.
+    With theta = a/s (or what stands for it, see the head), f_i = W z_i and the sum of a sample's multipliers fixed,
+    da_i = const + L_i df_i where L_i = diag(theta_i) - theta_i theta_i' / sum(theta_i).
+     S = sum_i L_i (x) z_i z_i' is then what -V grows by.
     Where V = grad F(W) is linearised, with the second derivative J J', the matrix is J J' + S and the unknown dW; where
     W = grad G(V) is, the matrix is I + J'S J and the unknown x in dW = J x - error.  Both are positive definite, and a
     Cholesky factor in units of the diagonal keeps the digits of features and classes of all scales.
     """
 
     def __init__(
-        self, Z: np.ndarray, a: np.ndarray, s: np.ndarray, W: np.ndarray, V: np.ndarray, p: float, error: np.ndarray,
+        self, Z: np.ndarray, theta: np.ndarray, W: np.ndarray, V: np.ndarray, p: float, error: np.ndarray,
         vectors: Callable[[np.ndarray], np.ndarray], linked: bool, product_work: float,
     ) -> None:  # fmt: skip
-        (n, k), d, width = a.shape, W.shape[1], Z.shape[1]
-        self.Z, self.s, self.V, self.error, self.vectors = Z, s, V, error, vectors
+        (n, k), d, width = theta.shape, W.shape[1], Z.shape[1]
+        self.Z, self.V, self.error, self.vectors = Z, V, error, vectors
         self.d, self.primal = d, p >= 2
         if self.primal and linked:  # from W = grad G(V) to equations in V: the derivatives of F and G are inverse
             W = class_weights(V[:, :d], p / (p - 1))[:, None] * V[:, :d]
         self.root = Root(W, p) if self.primal else Root(V[:, :d], p / (p - 1))
         if self.primal and linked:
             self.error = self.root.times(self.root.transposed_times(error))
-        self.theta = theta = a / s
+        self.theta = theta
         self.total = total = theta.sum(axis=1)
         self.lead = np.arange(n), theta.argmax(axis=1)
         S = np.zeros((k, width, k, width))
@@ -317,9 +374,9 @@ class _System:
         A *= self.unit * self.unit[:, None]
         self.factor = _cholesky(A)
 
-    def direction(self, change: np.ndarray, solves: int = 2) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """dW, da and ds for which a s changes by ``change`` and the equations of V and W hold."""
-        pull, x = change / self.s, np.zeros_like(self.V)
+    def direction(self, pull: np.ndarray, solves: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """dW, da and ds for which da + theta ds is ``pull`` and the equations of V and W hold."""
+        x = np.zeros_like(self.V)
         for _ in range(solves):  # the second for what rounding has left
             missed = self._missed(x, pull).ravel() * self.unit
             x += (lapack.dpotrs(self.factor, missed, lower=1)[0] * self.unit).reshape(x.shape)

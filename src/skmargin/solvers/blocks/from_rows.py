@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from skmargin._runtime.progress import print_line
-from skmargin.rows.blocks import LANES, Block, BlockRows
+from skmargin.rows.blocks import Block, BlockRows, Task
 from skmargin.rows.moments import Sample, look
 
 from .lbfgs import MOST_ROUNDS, solve_gradients
@@ -25,10 +25,10 @@ Loaded = tuple[Any, np.ndarray, np.ndarray]  # rows, classes, weights
 
 
 @dataclass(frozen=True)
-class Collect:
+class Collect(Task[list[Block]]):
     """Task: all rows, for those that fit into memory."""
 
-    lanes: int = LANES
+    name = "collect"
 
     def zero(self) -> list[Block]:
         """No rows."""
@@ -37,10 +37,6 @@ class Collect:
     def add(self, sums: list[Block], block: Block) -> None:
         """Keep a block."""
         sums.append(block._replace(X=block.X.copy()))
-
-    def merge(self, sums: list[Block], others: list[Block]) -> None:
-        """Put blocks together."""
-        sums.extend(others)
 
 
 def load(rows: BlockRows) -> Loaded:

@@ -12,22 +12,30 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...rows.blocks import Block
-from .passes import BlockProblem, Frame, PassSums, SmoothPass
+from ...rows.blocks import Block, Task
+from .passes import BlockProblem, Frame, PassSums, SmoothPass, packed, unpacked
 from .repair import ROUNDING, balancing
 
 CHUNK = 1 << 14  # rows whose scores are held at once
 
 
 @dataclass(frozen=True)
-class GradientPass:
-    """Task: the sums of a pass at the class vectors ``W`` (k, d) and intercepts ``b`` (k,)."""
+class GradientPass(Task[PassSums]):
+    """Task: the sums of a pass at class vectors ``W`` (k, d), in the number type of the rows, and intercepts ``b``."""
 
+    name = "gradient"
     problem: BlockProblem
     W: np.ndarray
     b: np.ndarray
     width: float
-    lanes: int = 1  # a product with CSR rows is made by one thread, and the sums are large
+
+    @property
+    def lanes(self) -> int:
+        """One: a product with CSR rows is made by one thread, and the sums are large."""
+        return 1
+
+    def __reduce__(self) -> Any:  # features that no row has had so far are not sent
+        return _received, (self.problem, packed(self.W), self.b, self.width)
 
     def zero(self) -> PassSums:
         """Empty sums; the last column of the gradient belongs to the intercepts."""
@@ -54,14 +62,9 @@ class GradientPass:
         sums.gradient[:, :-1] += (part.X.T @ c.astype(part.X.dtype)).T
         sums.gradient[:, -1] += np.asarray(c.sum(axis=0)).ravel()
 
-    def merge(self, sums: PassSums, others: PassSums) -> None:
-        """Add sums."""
-        sums.values += others.values
-        sums.gradient += others.gradient
 
-    def at(self, **changes: Any) -> GradientPass:
-        """The same pass but for these changes."""
-        return replace(self, **changes)
+def _received(problem: BlockProblem, W: tuple[Any, ...], b: np.ndarray, width: float) -> GradientPass:
+    return GradientPass(problem, unpacked(W), b, width)
 
 
 def of_scores(problem: BlockProblem, width: float) -> SmoothPass:

@@ -17,6 +17,7 @@ from collections import deque
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..._runtime.progress import print_line, report_gap
 from ...rows.blocks import Block, BlockRows
@@ -141,7 +142,7 @@ class _Run:
         return q
 
     def _round(self, theta: np.ndarray, width: float) -> tuple[np.ndarray, float, PassSums, float, np.ndarray]:
-        sums = self.rows.map_sum(GradientPass(self.problem, theta[:, :-1], theta[:, -1], width))
+        sums = self.rows.map_sum(self._task(theta, width))
         self.rounds += 1
         gradient = -sums.gradient
         gradient[:, :-1] += theta[:, :-1]
@@ -149,12 +150,15 @@ class _Run:
             gradient[:, -1] = 0.0
         return theta, width, sums, self._half(theta) + sums.smooth, gradient
 
+    def _task(self, theta: np.ndarray, width: float) -> GradientPass:
+        return GradientPass(self.problem, theta[:, :-1].astype(self.block.X.dtype), theta[:, -1], width)
+
     @staticmethod
     def _half(theta: np.ndarray) -> float:
         return 0.5 * float(np.square(theta[:, :-1]).sum())
 
     def _sample_sums(self, theta: np.ndarray, width: float) -> PassSums:
-        task = GradientPass(self.problem, theta[:, :-1], theta[:, -1], width)
+        task = self._task(theta, width)
         sums = task.zero()
         task.add(sums, self.block)
         return sums
@@ -178,8 +182,8 @@ class _Run:
         inside = (alpha > 0) & (alpha < np.repeat(cap, np.diff(start)))
         row = np.repeat(np.arange(len(cap)), np.diff(start))[inside]
         curved = np.bincount(row, minlength=len(cap)) * cap / (2 * width)
-        squares = X.copy()
-        squares.data = squares.data.astype(np.float64) ** 2
+        squares = X.astype(np.float64)
+        squares = squares.power(2) if sparse.issparse(squares) else np.square(squares)
         diagonal = np.ones((len(theta), d + 1))
         diagonal[:, :-1] += 2 * np.asarray(curved @ squares) / len(theta)
         diagonal[:, -1] = max(1e-12, 2 * float(curved.sum()) / len(theta)) if self.free else 1.0

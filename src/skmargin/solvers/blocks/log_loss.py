@@ -19,7 +19,7 @@ from scipy.special import softmax
 from skmargin._runtime.progress import print_line, report_gap
 from skmargin._runtime.threads import blas_threads
 from skmargin.losses import LogLoss
-from skmargin.rows.blocks import LANES, Block, BlockRows
+from skmargin.rows.blocks import Block, BlockRows, Task
 from skmargin.rows.moments import Sample, look
 
 from ..primal.driver import PrimalState, minimise
@@ -33,13 +33,13 @@ FREE_STEPS = 50  # Newton steps for the shifts of k intercepts
 
 
 @dataclass(frozen=True)
-class SlopePass:
+class SlopePass(Task[dict[str, np.ndarray]]):
     """Task: value, slopes and dual values of the log loss at ``theta`` (W over b) for features less ``centre``."""
 
+    name = "slopes"
     theta: np.ndarray
     centre: np.ndarray
     intercept: bool
-    lanes: int = LANES
 
     def zero(self) -> dict[str, np.ndarray]:
         """Empty sums."""
@@ -62,11 +62,6 @@ class SlopePass:
             sums["total"] += P.sum(axis=0)
             P[own] = 0
             sums["dual"] += loss.dual_value(P / part.weight[:, None], part.weight)
-
-    def merge(self, sums: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> None:
-        """Add sums."""
-        for name, total in sums.items():
-            total += others[name]
 
 
 def dense(X: Any) -> np.ndarray:

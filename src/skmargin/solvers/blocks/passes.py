@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from skmargin._core import _ext
-from skmargin.rows.blocks import LANES, Block
+from skmargin.rows.blocks import LANES, Block, Task
 
 LANE_BYTES = 1 << 26  # most that the sums of all lanes take together
 
@@ -53,6 +53,13 @@ class PassSums:
     gradient: np.ndarray  # (k, D) sum of c_i x_i'
     laplacian: np.ndarray | None  # (pairs, D, D), its upper triangles
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent: of the gradient the columns of features that the rows have."""
+        return {**vars(self), "gradient": packed(self.gradient)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, gradient=unpacked(state["gradient"]))
+
     @property
     def loss(self) -> float:
         """Sum of the losses."""
@@ -75,9 +82,10 @@ class PassSums:
 
 
 @dataclass(frozen=True)
-class SmoothPass:
+class SmoothPass(Task[PassSums]):
     """Task: the sums of a pass at the point ``W`` (k, D), whose last column belongs to the constant feature."""
 
+    name = "pass"
     problem: BlockProblem
     frame: Frame
     W: np.ndarray
@@ -110,13 +118,6 @@ class SmoothPass:
         cap = self.problem.C * block.weight
         self.core().add(*arrays(block.X), block.y, cap, block.first, base, sums.values, sums.gradient, sums.laplacian)
 
-    def merge(self, sums: PassSums, others: PassSums) -> None:
-        """Add sums."""
-        sums.values += others.values
-        sums.gradient += others.gradient
-        if sums.laplacian is not None and others.laplacian is not None:
-            sums.laplacian += others.laplacian
-
     def duals(self, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The duals of a block at this point: row starts, rivals, numbers."""
         return self.core().duals(*arrays(block.X), block.y, self.problem.C * block.weight)
@@ -137,6 +138,22 @@ class SmoothPass:
     def at(self, **changes: Any) -> SmoothPass:
         """The same pass but for these changes."""
         return replace(self, **changes, _core=[])
+
+
+def packed(A: np.ndarray) -> tuple[Any, ...]:
+    """A matrix without its columns of zeros, to be sent."""
+    kept = np.flatnonzero(A.any(axis=0))
+    return (A,) if len(kept) == A.shape[1] else (A[:, kept], kept.astype(np.int32), A.shape[1])
+
+
+def unpacked(sent: tuple[Any, ...]) -> np.ndarray:
+    """The matrix."""
+    if len(sent) == 1:
+        return sent[0]
+    values, kept, width = sent
+    A = np.zeros((len(values), width), dtype=values.dtype)
+    A[:, kept] = values
+    return A
 
 
 def arrays(X: Any) -> tuple[Any, ...]:

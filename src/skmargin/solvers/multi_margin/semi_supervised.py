@@ -8,8 +8,8 @@ Problem (labelled rows L, unlabelled rows U with labels z_i to be found)::
 not convex, since z is free.  Two half steps, neither of which can raise the objective, take turns until labels repeat:
 
     z    the label of least loss: the largest score; or, with balance, the cheapest ones with class counts within bounds
-    W,b  the convex machine for these labels (`multi_margin`), from the duals of the last one; a row with a new label
-         restarts at zero
+         (``labels``)
+    W,b  the convex machine for these labels, from the last one (``half_steps``)
 
 The weight r of the unlabelled rows grows in stages (1/100, 1/10, 1), after a start on the labelled rows alone.
 Xu et al., section 5, with the labelled losses that its equation 25 leaves out.
@@ -17,275 +17,92 @@ Xu et al., section 5, with the labelled losses that its equation 25 leaves out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from ..._runtime.progress import progress_range, report
-from ...rows.arrays import Rows
-from ..dual.state import DualLists, DualState
-from ..tuning import DEFAULT, MultiMarginTuning, Tuning
-from .exact import solve_multi_margin
+from ..tuning import DEFAULT, Tuning
+from .half_steps import ConvexSteps, Step
+from .labels import balanced_labels, label_losses
 
 STAGES = (0.01, 0.1, 1.0)
-SWEEPS = 100  # over the prices of the classes, at most
-UNBALANCED = 0.001  # share of the rows that may be in excess in a class, where prices balance
 
 
 @dataclass(frozen=True)
 class SemiSupervisedState:
     """Result of `solve_semi_supervised`."""
 
-    machine: DualState
+    machine: Step
     labels: np.ndarray  # (n,) of every row
     labeled_iter: np.ndarray  # (n,) round that gave the label: 0 for the rows labelled from the start
     trajectory: np.ndarray  # (steps, 2): weight r of the stage, objective with that r, after each half step
     n_iter: int
 
 
-def label_losses(F: np.ndarray) -> np.ndarray:
-    """``L[i, l] = sum_{j != l} max(0, 1 - F_il + F_ij)``, the loss of giving label l to row i."""
-    losses = np.empty_like(F)
-    for l in range(F.shape[1]):
-        losses[:, l] = np.maximum(0, 1 - F[:, [l]] + F).sum(axis=1) - 1  # the term j = l is 1
-    return losses
-
-
-def whole_counts(shares: np.ndarray, n: int) -> np.ndarray:
-    """Whole numbers with sum n, as near to ``n shares`` as can be."""
-    wanted = n * shares / shares.sum()
-    counts = np.floor(wanted).astype(np.intp)
-    most = np.argsort(counts - wanted, kind="stable")[: n - counts.sum()]
-    counts[most] += 1
-    return counts
-
-
-def likely_shares(labeled: np.ndarray, unlabeled: float) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of the classes among the unlabelled rows, one standard error up and down from those of the labelled ones.
-
-    ``labeled`` is the mass of each class, ``unlabeled`` that of the unlabelled rows; one row more in each class keeps
-    the error of a rare class from being zero.
-    """
-    shares = (labeled + 1) / (labeled.sum() + len(labeled))
-    error = np.sqrt(shares * (1 - shares) * (1 / labeled.sum() + 1 / unlabeled))
-    return np.maximum(shares - error, 0), np.minimum(shares + error, 1)
-
-
-def balanced_labels(
-    losses: np.ndarray,
-    mass: np.ndarray,
-    least: np.ndarray,
-    most: np.ndarray,
-    tuning: MultiMarginTuning = DEFAULT.multi_margin,
-) -> np.ndarray:
-    """Labels of small total loss for which the mass of each class lies between two shares of all mass.
-
-    The optimum for few rows of equal mass.  Else prices: every row takes the class of least loss plus price, and the
-    price of one class after the other is zero if it keeps its bounds with that, or else what takes it to its bound, up
-    to `UNBALANCED` or one row.  Prices cannot part rows of equal losses: these move from class to class in the end.
-    """
-    n, k = losses.shape
-    if n <= tuning.exact_rows and n * k**2 <= tuning.exact_work and (mass == mass[0]).all():
-        low, high = np.floor(n * least).astype(np.intp), np.ceil(n * most).astype(np.intp)
-        if np.array_equal(least, most):
-            low = high = whole_counts(least, n)
-        return cheapest_labels(losses, low, high)
-    labels: np.ndarray = losses.argmin(axis=1)
-    low, high = mass.sum() * least, mass.sum() * most
-    slack = max(UNBALANCED * mass.sum(), mass.max())  # no move of one row can break a bound by more
-    price = np.zeros(k)
-    for _ in range(SWEEPS):
-        now = np.bincount(labels, mass, k)
-        bound = np.where(price > 0, high, low)  # of a class that has a price: it is there, or the price is wrong
-        excess = np.where(price == 0, np.maximum(now - high, low - now), np.abs(now - bound))
-        if excess.max() <= slack:
-            return labels
-        l = int(excess.argmax())
-        others = losses + price
-        others[:, l] = np.inf
-        bid = others.min(axis=1) - losses[:, l]  # row i takes class l where its price is below the bid
-        free = mass[bid > 0].sum()
-        price[l] = 0.0
-        if not low[l] <= free <= high[l]:
-            order = np.argsort(-bid, kind="stable")
-            taken = int(np.searchsorted(np.cumsum(mass[order]), high[l] if free > high[l] else low[l]))
-            price[l] = 0.5 * (bid[order[max(taken - 1, 0)]] + bid[order[min(taken, n - 1)]])
-        labels = (losses + price).argmin(axis=1)
-    moves = Moves(losses, labels)
-    for _ in range(n * k):  # a row may pass through all classes
-        now = np.bincount(labels, mass, k)
-        full, lacking = now > high + slack, now < low - slack
-        allowed = full[:, None] & (now < high) | (now > low)[:, None] & lacking
-        if not allowed.any():
-            break
-        a, b = np.unravel_index(np.where(allowed, moves.cost, np.inf).argmin(), (k, k))
-        movable = min(high[b] - now[b], now[a] - low[a])  # without breaking another bound
-        moves.make_many(int(a), int(b), mass, min(movable, max(now[a] - high[a], low[b] - now[b])))
-    return labels
-
-
-class Moves:
-    """The cheapest row to move from each class to each other one, while rows move."""
-
-    def __init__(self, losses: np.ndarray, labels: np.ndarray) -> None:
-        k = losses.shape[1]
-        self.losses, self.labels = losses, labels
-        self.cost, self.row = np.full((k, k), np.inf), np.zeros((k, k), dtype=np.intp)
-        for a in range(k):
-            self._look(a)
-
-    def _look(self, a: int) -> None:
-        rows = np.flatnonzero(self.labels == a)
-        self.cost[a] = np.inf
-        if len(rows):
-            extra = self.losses[rows] - self.losses[rows, a][:, None]
-            self.row[a] = rows[extra.argmin(axis=0)]
-            self.cost[a] = extra.min(axis=0)
-            self.cost[a, a] = np.inf
-
-    def make(self, pairs: list[Any]) -> None:
-        """Move one row for each pair of classes, from the first to the second."""
-        for a, b in pairs:
-            self.labels[self.row[a, b]] = b
-        for a in {a for pair in pairs for a in pair}:
-            self._look(a)
-
-    def make_many(self, a: int, b: int, mass: np.ndarray, most: float) -> None:
-        """Move the cheapest rows from class a to b: up to this mass if they cost the same, else an eighth of it."""
-        rows = np.flatnonzero(self.labels == a)
-        extra = self.losses[rows, b] - self.losses[rows, a]
-        order = np.argsort(extra, kind="stable")
-        equal = int((extra <= extra.min() + 1e-12 * abs(extra.min())).sum())
-        eighth, all_of_it = np.searchsorted(np.cumsum(mass[rows[order]]), [most / 8, most], side="right")
-        self.labels[rows[order[: max(1, int(eighth), min(equal, int(all_of_it)))]]] = b
-        self._look(a)
-        self._look(b)
-
-
-def cheapest_labels(losses: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Labels of least total loss with between ``low`` and ``high`` rows in each class.
-
-    A flow of least cost by shortest paths.  Its nodes are the k classes and one reservoir, which takes the rows that a
-    class has above ``low``, at most ``high - low``, and needs as many as all ``low`` leave.  From the labels of least
-    loss, the cheapest for the counts that they have, a path leads from a node that holds too much to one that lacks
-    something, and one row moves from each class on it to the next.  Prices, the lengths of the shortest paths, leave no
-    step with a negative length but by rounding, which is cut off: so that no path can turn in a circle.
-    """
-    n, k = losses.shape
-    labels: np.ndarray = losses.argmin(axis=1)
-    moves, step = Moves(losses, labels), np.full((k + 1, k + 1), np.inf)
-    price = np.zeros(k + 1)
-    for _ in range(n):
-        now = np.bincount(labels, minlength=k)
-        above = np.clip(now - low, 0, high - low)  # what the reservoir has of each class
-        held = np.r_[now - low - above, above.sum() - (n - low.sum())]
-        if not held.any():
-            break
-        step[:k, :k] = moves.cost
-        step[:k, k], step[k, :k] = np.where(above < high - low, 0, np.inf), np.where(above > 0, 0, np.inf)
-        length = np.maximum(step + (price[:, None] - price), 0)
-        cost, source = np.where(held > 0, np.maximum(-price, 0), np.inf), np.full(k + 1, -1)
-        for _ in range(k + 1):
-            ways = cost[:, None] + length
-            via = ways.argmin(axis=0)
-            way = ways[via, np.arange(k + 1)]
-            shorter = way < cost
-            if not shorter.any():
-                break
-            cost[shorter], source[shorter] = way[shorter], via[shorter]
-        path = [int(np.where(held < 0, cost + price, np.inf).argmin())]
-        while source[path[-1]] >= 0:
-            path.append(int(source[path[-1]]))
-        moves.make([(a, b) for b, a in pairwise(path) if max(a, b) < k])
-        price += np.minimum(cost, cost[np.isfinite(cost)].max())
-    return labels
-
-
 def solve_semi_supervised(
-    X: Rows,
+    steps: ConvexSteps,
     y: np.ndarray,
     cap: np.ndarray,
-    n_classes: int,
     shares: tuple[np.ndarray, np.ndarray] | None,
     *,
-    fit_intercept: bool = True,
-    tol: float = 1e-3,
-    max_iter: int = 10_000,
-    seed: int = 0,
-    n_jobs: int | None = 1,
-    verbose: int = 0,
     stages: tuple[float, ...] = STAGES,
     tuning: Tuning = DEFAULT,
 ) -> SemiSupervisedState:
-    """Solve the problem above: every convex half step to a relative duality gap of ``tol``.
+    """Solve the problem above.
 
     Parameters
     ----------
-    X : {ndarray, CSR matrix} of shape (n, d)
-        All rows.
+    steps : ConvexSteps
+        How the convex half step is solved.
     y : ndarray of shape (n,), int32
         Labels 0..k-1, or -1 where there is none.
     cap : ndarray of shape (n,)
         Weight of the loss of each row, positive.
-    n_classes : int
-        Number of classes k.
     shares : pair of ndarray of shape (k,), or None
         Least and largest share of each class in the mass of the unlabelled rows; None leaves them free.
-    fit_intercept, tol, max_iter, seed, n_jobs, verbose, tuning
-        As for `solve_linear`.
     stages : tuple of float
         Weights r of the unlabelled rows, one after the other.
+    tuning : Tuning
+        Constants that steer speed.
 
     Returns
     -------
     SemiSupervisedState
     """
-
-    def solve(rows: Rows, labels: np.ndarray, weights: np.ndarray, state: DualState | None) -> DualState:
-        with progress_range(0, 0):
-            found = solve_multi_margin(
-                rows, labels, weights, n_classes,
-                fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs,
-                verbose=verbose, tuning=tuning,
-            )  # fmt: skip
-        if not np.isfinite(found.objective):
-            raise ValueError("The machine met numbers beyond double precision; scale the features or C.")
-        return found
-
     free = y < 0
     labeled, unlabeled = np.flatnonzero(~free), np.flatnonzero(free)
-    machine = solve(X[labeled] if len(unlabeled) else X, y[labeled], cap[labeled], None)
+    with progress_range(0, 0):
+        machine = _finite(steps.first(labeled, y, cap))
     n_iter, labeled_iter = machine.n_iter, np.zeros(len(y), dtype=np.intp)
     if len(unlabeled) == 0:
         return SemiSupervisedState(machine, y, labeled_iter, np.array([[1.0, machine.objective]]), n_iter)
 
-    relabel: Callable[[np.ndarray], np.ndarray] = (
-        (lambda losses: losses.argmin(axis=1))
-        if shares is None
-        else (lambda losses: balanced_labels(losses, cap[unlabeled], *shares, tuning.multi_margin))
-    )
-    losses = label_losses(X[unlabeled] @ machine.W.T + machine.b)
+    def relabel(losses: np.ndarray) -> np.ndarray:
+        if shares is None:
+            return losses.argmin(axis=1)
+        return balanced_labels(losses, cap[unlabeled], *shares, tuning.multi_margin)
+
     labels = y.copy()
-    labels[unlabeled] = relabel(losses)
+    labels[unlabeled] = relabel(label_losses(steps.scores(machine, unlabeled)))
     labeled_iter[unlabeled] = 1
-    machine = _spread(machine, labeled, cap / (n_classes + 1))
+    changed = np.zeros(len(y), dtype=bool)
     trajectory, rounds = [], 1
     for stage, r in enumerate(stages):
         report((stage + 1) / (len(stages) + 1))
         weights = np.where(free, r * cap, cap)
         reached = np.inf
         for last in [False] * (tuning.multi_margin.rounds - 1) + [True]:
-            candidate = solve(X, labels, weights, machine)
+            with progress_range(0, 0):
+                candidate = _finite(steps.next(labels, weights, machine, changed))
             n_iter += candidate.n_iter
-            if candidate.objective > reached:  # both are within tol of the optimum: keep the better one
+            changed = np.zeros(len(y), dtype=bool)
+            if candidate.objective > reached:  # a solver ends near the optimum: keep the better one
                 machine = replace(candidate, W=machine.W, b=machine.b, objective=reached)
                 break
             machine = candidate
             trajectory.append((r, machine.objective))
-            losses = label_losses(X[unlabeled] @ machine.W.T + machine.b)
+            losses = label_losses(steps.scores(machine, unlabeled))
             new = relabel(losses)
             fall = weights[unlabeled] @ (_at(losses, labels[unlabeled]) - _at(losses, new))
             if fall <= 0 or last:
@@ -293,28 +110,16 @@ def solve_semi_supervised(
             reached = machine.objective - fall
             trajectory.append((r, reached))
             rounds += 1
-            changed = np.zeros(len(y), dtype=bool)
             changed[unlabeled] = new != labels[unlabeled]
             labels[unlabeled], labeled_iter[changed] = new, rounds
-            machine = _forget(machine, changed)
     return SemiSupervisedState(machine, labels, labeled_iter, np.array(trajectory), n_iter)
+
+
+def _finite(step: Step) -> Step:
+    if not np.isfinite(step.objective):
+        raise ValueError("The machine met numbers beyond double precision; scale the features or C.")
+    return step
 
 
 def _at(losses: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.take_along_axis(losses, labels[:, None], axis=1)[:, 0]
-
-
-def _spread(state: DualState, rows: np.ndarray, cap: np.ndarray) -> DualState:
-    """Duals of some rows as duals of all rows, zero elsewhere."""
-    sizes = np.zeros(len(cap), dtype=np.int64)
-    sizes[rows] = np.diff(state.duals.start)
-    return replace(state, duals=state.duals._replace(start=np.r_[0, np.cumsum(sizes)]), cap=cap)
-
-
-def _forget(state: DualState, rows: np.ndarray) -> DualState:
-    """The same duals, set to zero in the rows marked."""
-    old = state.duals
-    sizes = np.diff(old.start)
-    kept = np.repeat(~rows, sizes)
-    start = np.r_[0, np.cumsum(np.where(rows, 0, sizes))]
-    return replace(state, duals=DualLists(start, old.rivals[kept], old.alpha[kept]))
