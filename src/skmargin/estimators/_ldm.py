@@ -204,7 +204,7 @@ class LDMClassifier(PairwiseMachines):
         """
         for name in ("C", "lambda1", "lambda2"):  # an interval would compare in the number type of the value
             checked(name, getattr(self, name), most=WITH_SQUARE)
-        prepared = self._prepare(X, y, sample_weight, "kernel")
+        prepared = self._prepare(self._check_problem(X, y, sample_weight), "kernel")
         seed = seed_of(self.random_state)
         shapes = tuple(subproblem.Y.shape[1] for subproblem in prepared.subproblems)
         starts = self._starts(prepared.problem.y, shapes)

@@ -71,9 +71,8 @@ class PairwiseMachines(MarginClassifier):
 
     # -- training data ------------------------------------------------------------------------------------------------
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, penalty: str) -> Prepared:
-        """Check the data, sort the rows by class (kernels), resolve the width, and choose the basis."""
-        problem = self._check_problem(X, y, sample_weight)
+    def _prepare(self, problem: Problem, penalty: str) -> Prepared:
+        """Sort checked rows by class (kernels), resolve the width, and choose the basis."""
         X = problem.X
         if self.kernel == "precomputed":
             X = self._square(X, problem.kept)

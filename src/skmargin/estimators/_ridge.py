@@ -15,6 +15,10 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
 from .._runtime.progress import progress_range
+from ..rows.blocks import BlockRows
+from ..rows.class_moments import equivalent_rows
+from ..rows.collections import Collections
+from ..rows.files import OpenRows
 from ..rows.gram import base_matrix, gram_diagonal, kernel_from_base
 from ..solvers.two_class.pairwise import Subproblem, most_rows
 from ..solvers.two_class.ridge_direct import (
@@ -33,7 +37,7 @@ from ..solvers.two_class.ridge_search import (
 )
 from ..solvers.two_class.ridge_spectrum import RidgeSpec, Solution, scale
 from ..solvers.two_class.row_sources import Features, Source, submatrix
-from ._base import check_finite
+from ._base import Problem, check_finite
 from ._pairwise import PairwiseMachines, Prepared
 
 SHARED = ("rbf", "laplacian", "poly", "sigmoid")  # kernels whose widths share a matrix
@@ -42,6 +46,7 @@ SHARED = ("rbf", "laplacian", "poly", "sigmoid")  # kernels whose widths share a
 class RidgeMachines(PairwiseMachines):
     """Least-squares machines; a subclass names the `RidgeSpec` and its strengths."""
 
+    _in_blocks = True
     _strength_name: ClassVar[str]  # the parameter whose values share one factorisation
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PairwiseMachines._parameter_constraints,
@@ -65,11 +70,39 @@ class RidgeMachines(PairwiseMachines):
         """Objectives of machines from the residuals of their solutions, not scaled."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        spec, strengths = self._spec(), self._strengths()
+        self._strengths()  # before the rows are looked at
         if np.ndim(self.gamma):
             positive_values("gamma", self.gamma, zero_allowed=False)
-        prepared = self._prepare(X, y, sample_weight, spec.penalty)
-        n_given = _num_samples(X)
+        return self._fit_problem(self._check_problem(X, y, sample_weight), _num_samples(X))
+
+    def _fit_rows(self, rows: OpenRows | Collections, checkpoint: Any) -> None:
+        """Fit to rows in blocks: one pass sums up all that counts."""
+        if checkpoint is not None:
+            raise ValueError(f"{type(self).__name__} needs one pass over the rows: checkpoint must be None.")
+        if self.kernel != "linear":
+            raise ValueError(f"Rows in blocks and Dask collections need kernel='linear', got kernel={self.kernel!r}.")
+        if len(self._strengths()) > 1:
+            raise ValueError(
+                f"Rows in blocks and Dask collections need one value of {self._strength_name}, got "
+                f"{getattr(self, self._strength_name)!r}; MarginSearchCV chooses among several in one pass."
+            )
+        self._fit_blocks(self._count_rows(rows))
+
+    def _fit_blocks(self, rows: BlockRows, checkpoint: Any = None) -> None:
+        """Fit to counted rows, wherever they are."""
+        most = self._tuning.two_class.direct_rows
+        if rows.n_features > most:
+            raise ValueError(
+                f"{type(self).__name__} takes rows in blocks and Dask collections of at most {most} features, got "
+                f"{rows.n_features}."
+            )
+        X, y, weight = equivalent_rows(rows)
+        self._fit_problem(Problem(X, y, weight, len(self.classes_), np.arange(len(y))), len(y))
+
+    def _fit_problem(self, problem: Problem, n_given: int) -> Any:
+        """Fit to checked rows in memory, of which ``n_given`` were given."""
+        spec, strengths = self._spec(), self._strengths()
+        prepared = self._prepare(problem, spec.penalty)
         chosen = 0
         if hasattr(self, "cv_scores_"):
             del self.cv_scores_  # of an earlier fit

@@ -44,7 +44,7 @@ class StrengthPath:
         first = self._with(good[0])
         first._validate_params()
         self._spec = first._spec()
-        self._prepared = template._prepare(X, y, sample_weight, self._spec.penalty)
+        self._prepared = template._prepare(template._check_problem(X, y, sample_weight), self._spec.penalty)
         if self._prepared.iterative:
             return
         strengths = np.array([float(self._with(value)._strengths()[0]) for value in good])

@@ -91,9 +91,9 @@ class BlockRows(Protocol):
         """The sums of a task over all rows."""
 
 
-def map_blocks(blocks: Iterator[Block], task: Task[Sums], n_jobs: int | None) -> Sums:
+def map_blocks(blocks: Iterator[Block], task: Task[Sums], n_jobs: int | None, lanes_at_most: int = LANES) -> Sums:
     """The sums of a task over blocks that are given one after the other."""
-    lanes = [task.zero() for _ in range(task.lanes)]
+    lanes = [task.zero() for _ in range(min(task.lanes, lanes_at_most))]
     threads = thread_count(n_jobs)
     for block in blocks:
         cuts = np.linspace(0, len(block.y), len(lanes) + 1).astype(int).tolist()

@@ -23,6 +23,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from .blocks import Block, Sums, Task, map_blocks, rows_in_block
 
+Graph = dict[Any, Any]  # of Dask: keys and tasks
 FAN_IN = 8  # sums that are added by one task: a tree of 64 partitions has two levels
 ATTEMPTS = 20  # at a pass whose tasks die with their workers too often for Dask's own patience
 FORGET_SECONDS = 1.0  # until a scheduler has forgotten tasks that were cancelled
@@ -60,8 +61,13 @@ class DaskRows:
     in_memory, remote = False, True
 
     def __init__(self, partitions: Sequence[Partition]) -> None:
-        self._partitions = list(partitions)
-        facts = _compute([_delayed(_facts, "skmargin-check")(*partition) for partition in self._partitions])
+        given = [value for partition in partitions for value in partition if value is not None]
+        graphs = {id(value.dask): value.dask for value in given}  # blocks of one array share theirs
+        self._graph = {key: task for graph in graphs.values() for key, task in dict(graph).items()}
+        self._keys = [[None if value is None else value.key for value in partition] for partition in partitions]
+        check = _key("skmargin-check")
+        asked = {(check, number): (_facts, *keys) for number, keys in enumerate(self._keys)}
+        facts: list[PartitionFacts] = self._computed(asked, list(asked))
         for number, fact in enumerate(facts):
             if fact.trouble:
                 raise PartitionError(f"Partition {number} of {len(facts)}: {fact.trouble}")
@@ -101,22 +107,25 @@ class DaskRows:
     def map_sum(self, task: Task[Sums]) -> Sums:
         """The sums of a task over all rows."""
         name = f"skmargin-{task.name}"
-        shared = dask.delayed(
-            _Shared(task, self.classes, self.per_class, self.dtype), name=_key(f"{name}-point"), pure=False
-        )
-        work = _delayed(_partition_sums, name)
-        level: list[Any] = [
-            work(partition, number, first, size, shared)
-            for number, (partition, first, size) in enumerate(
-                zip(self._partitions, self._first, self._sizes, strict=False)
-            )
-            if size
-        ]
-        add = _delayed(_added, f"{name}-add")
+        shared = _key(f"{name}-point")
+        graph: Graph = {shared: _Shared(task, self.classes, self.per_class, self.dtype)}
+        level: list[Any] = []
+        work, add = _key(name), _key(f"{name}-add")
+        for number, (first, size) in enumerate(zip(self._first, self._sizes, strict=False)):
+            if size:
+                level.append((work, number))
+                graph[level[-1]] = _partition_sums, self._keys[number], number, first, size, shared
         while len(level) > 1:
-            level = [add(level[at : at + FAN_IN], shared) for at in range(0, len(level), FAN_IN)]
-        sums: Sums = _compute(level)[0]
+            parts = [level[at : at + FAN_IN] for at in range(0, len(level), FAN_IN)]
+            level = [(add, len(graph) + place) for place in range(len(parts))]
+            graph |= {key: (_added, part, shared) for key, part in zip(level, parts, strict=True)}
+        sums: Sums = self._computed(graph, level)[0]
         return sums
+
+    def _computed(self, graph: Graph, keys: list[Any]) -> list[Any]:
+        """The values of some keys of a graph over the partitions."""
+        whole = {**self._graph, **graph}
+        return _compute([Delayed(key, whole) for key in keys])
 
 
 class _Shared(NamedTuple):
@@ -128,7 +137,7 @@ class _Shared(NamedTuple):
     dtype: Any
 
 
-def _partition_sums(partition: Partition, number: int, first: int, size: int, shared: _Shared) -> Any:
+def _partition_sums(partition: list[Any], number: int, first: int, size: int, shared: _Shared) -> Any:
     """The sums of a task over one partition."""
     X, y, weight = _arrays(*partition)
     if not X.shape[0] == len(y) == len(weight) == size:
@@ -143,7 +152,7 @@ def _partition_sums(partition: Partition, number: int, first: int, size: int, sh
     whole = Block(X, codes, weight * shared.per_class[codes], first)
     step = rows_in_block(X) if len(y) else 1
     blocks = (whole.cut(at, min(at + step, len(y))) for at in range(0, len(y), step))
-    return map_blocks(blocks, shared.task, 1)
+    return map_blocks(blocks, shared.task, 1, 1)  # threads of a worker have tasks of their own
 
 
 def _added(parts: list[Any], shared: _Shared) -> Any:
@@ -214,15 +223,6 @@ def _all_labels(facts: Sequence[PartitionFacts]) -> np.ndarray:
     if len(kinds) > 1:
         raise PartitionError("y holds text in some partitions and numbers in others.")
     return np.unique(np.concatenate(parts))
-
-
-def _delayed(function: Any, name: str) -> Any:
-    """A delayed function whose tasks show on the dashboard under this name."""
-
-    def make(*arguments: Any) -> Delayed:
-        return dask.delayed(function, pure=False)(*arguments, dask_key_name=_key(name))
-
-    return make
 
 
 def _key(name: str) -> str:
