@@ -65,7 +65,7 @@ class LinearScores(MarginClassifier):
 
     def _top_of_blocks(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """From all scores of some rows at a time."""
-        step = max(1, self._tuning.many_classes.label_scores // len(self.classes_))
+        step = max(1, self._tuning.kernel_rows.block_numbers // len(self.classes_))
         found = []
         for start in range(0, X.shape[0], step):
             scores = self._scores(X[start : start + step])

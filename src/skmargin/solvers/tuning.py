@@ -171,19 +171,12 @@ class ManyClassesTuning:
     """Linear machines of very many classes (solvers/many_classes)."""
 
     many: int = constant(
-        4000, "classes from which scans in tiles beat checks row by row", "by hand: slower at up to 3,000 classes"
+        2000, "classes from which scans in tiles and visits over lists beat checks row by row", GENERATED_TEXT
     )
-    large_w: int = constant(5 * 10**7, "and numbers of W, which no cache holds", HARDWARE)
     new_rivals: int = constant(16, "rivals that a scan gives a sample; 8 need two scans more", GENERATED_TEXT)
     new_rivals_sum: int = constant(64, "the same where every rival counts")
-    near: float = constant(0.1, "margins within which rivals are noted for the circulation of the intercept")
-    float32_gap: float = constant(1e-3, "relative gap down to which visits and scans are made in float32")
     drop: float = constant(0.2, "share of the full gap at which visits over the lists stop", GENERATED_TEXT)
-    goal: float = constant(0.5, "or share of tol")
-    stage_passes: int = constant(40, "passes between two scans at most")
-    stage_work: float = constant(1.0, "flops of these passes, in those of a scan")
     patience: int = constant(8, "stages in which the gap did not fall by a tenth that end a run")
-    label_scores: int = constant(1 << 22, "scores at a time where the best of a row need all of them")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import skmargin
 from skmargin.solvers.block_norm.ascent import solve_lp
 from skmargin.solvers.dual.linear import solve_linear
 from skmargin.solvers.many_classes import plan, solve_many
@@ -162,6 +163,15 @@ def test_warm_start_is_shorter_and_certified(machine, intercept):
     assert other.objective == pytest.approx(cold.objective, rel=1.1e-4)
 
 
+def test_scores_that_lie_close_together_need_few_passes():
+    """A strong penalty: lists hold few of the rivals that an intercept which moves brings into play."""
+    X, y = text(2000, 1000, 500, seed=9, words=20, noise=0.7, dtype=np.float32)
+    cap = np.full(len(y), 0.1)
+    state = solve_many(X, y, cap, 500, "max", 1, 1.2, tol=1e-2)
+    assert state.gap <= 1e-2
+    assert state.n_iter <= 16
+
+
 def test_few_passes_give_an_honest_gap():
     X, y = text(400, 200, 50, seed=8)
     cap = np.ones(len(y))
@@ -175,6 +185,9 @@ def test_few_passes_give_an_honest_gap():
 
 def test_plan_takes_it_for_sparse_rows_and_very_many_classes_only():
     X, _ = text(20, 10_000, 4)
-    assert not plan.suits(X, 105)
-    assert plan.suits(X, 30_000)
+    assert not plan.suits(X, 1000)
+    assert plan.suits(X, 2000)
+    assert plan.suits(X[:, :100], 30_000)
+    with skmargin.config_context(max_dense_bytes=8 * 10_000 * 1000 - 1):
+        assert plan.suits(X, 1000)
     assert not plan.suits(X.toarray(), 30_000)

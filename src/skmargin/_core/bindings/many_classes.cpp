@@ -72,7 +72,7 @@ nb::tuple by_frequency(Vector<I> indptr, Vector<I> indices, Vector<U> values, in
 // duals.
 template <class T>
 nb::dict scan(const FrequencyRows<T>& arrays, const Problem& problem, const DualArrays& duals, Vector<double> b,
-              std::optional<Vector<double>> first, int32_t most, double slack, double q, double floor,
+              std::optional<Vector<double>> first, int32_t most, bool intercept, double q, double floor,
               std::optional<Vector<double>> weight, bool single, int32_t threads) {
     const RowsByFrequency<T> rows = view(arrays);
     check(problem, duals, rows.n);
@@ -80,7 +80,8 @@ nb::dict scan(const FrequencyRows<T>& arrays, const Problem& problem, const Dual
     require(b.size() == k && (!weight || weight->size() == k) && (!first || first->size() == problem.n()),
             "one intercept and weight is needed for each class");
     const RivalLists lists = lists_of(duals);
-    const ScanTask asked{b.data(), most, slack, q, floor, weight ? weight->data() : nullptr, single};
+    const ScanTask asked{b.data(), most, intercept ? near_margin : 0.0, q, floor, weight ? weight->data() : nullptr,
+                         single};
     ScanResult out;
     {
         nb::gil_scoped_release unlocked;
@@ -112,7 +113,7 @@ struct PassTask {
     bool intercept;
     double q, goal;
     int64_t max_passes;
-    double max_work, floor;
+    double max_work, floor, max_drift;
     uint64_t seed;
     int32_t threads;
 };
@@ -122,7 +123,7 @@ nb::dict run_passes(const RowsByFrequency<T>& rows, const Loss& loss, const Prob
                     const Vector<double>& multipliers, const PassTask& task) {
     std::vector<double> b(multipliers.data(), multipliers.data() + multipliers.size());
     DualLists lists(rows.n);
-    double gap = 0, t = 0;
+    double gap = 0, t = 0, drift = 0;
     int64_t passes = 0;
     {
         nb::gil_scoped_release unlocked;
@@ -141,7 +142,8 @@ nb::dict run_passes(const RowsByFrequency<T>& rows, const Loss& loss, const Prob
         BlockAscent<PatternRows<T>, Loss, Vectors> ascent(geo, loss, problem.y.data(), lists, b.data(), team, task.seed,
                                                           tuning);
         ascent.enable_skipping();
-        gap = ascent.run_on_lists({task.goal, task.max_passes, task.max_work, task.floor});
+        gap = ascent.run_on_lists({task.goal, task.max_passes, task.max_work, task.floor, task.max_drift});
+        drift = ascent.drift();
         passes = ascent.state.passes;
     }
     const size_t k = b.size();
@@ -151,18 +153,19 @@ nb::dict run_passes(const RowsByFrequency<T>& rows, const Loss& loss, const Prob
     result["gap"] = gap;
     result["passes"] = passes;
     result["t"] = t;
+    result["drift"] = drift;
     return result;
 }
 
 // Visits of the samples over their lists; `b` are the multipliers of the intercept.
 template <class T>
 nb::dict passes(const FrequencyRows<T>& arrays, const Problem& problem, const DualArrays& duals, Vector<double> b,
-                bool intercept, double q, double goal, int64_t max_passes, double max_work, double floor, uint64_t seed,
-                int32_t threads) {
+                bool intercept, double q, double goal, int64_t max_passes, double max_work, double floor,
+                double max_drift, uint64_t seed, int32_t threads) {
     const RowsByFrequency<T> rows = view(arrays);
     check(problem, duals, rows.n);
     require(b.size() == static_cast<size_t>(problem.n_classes), "one multiplier is needed for each class");
-    const PassTask task{intercept, q, goal, max_passes, max_work, floor, seed, threads};
+    const PassTask task{intercept, q, goal, max_passes, max_work, floor, max_drift, seed, threads};
     if (q != 2) {
         require(problem.loss == LossKind::max, "a block norm needs the largest hinge");
         const HingeLoss<Hinge::max> loss(problem.cap.data());
@@ -260,9 +263,10 @@ void bind_type(nb::module_& m) {
     bind_rows<T, int64_t>(m);  // the wider type first: indices may be converted
     bind_rows<T, int32_t>(m);
     m.def("class_scan", &scan<T>, "rows"_a.noconvert(), "problem"_a, "duals"_a, "b"_a, nb::kw_only(), "first"_a.none(),
-          "most"_a, "slack"_a, "q"_a, "floor"_a, "weight"_a.none(), "single"_a, "threads"_a);
+          "most"_a, "fit_intercept"_a, "q"_a, "floor"_a, "weight"_a.none(), "single"_a, "threads"_a);
     m.def("list_passes", &passes<T>, "rows"_a.noconvert(), "problem"_a, "duals"_a, "b"_a, nb::kw_only(),
-          "fit_intercept"_a, "q"_a, "goal"_a, "max_passes"_a, "max_work"_a, "floor"_a, "seed"_a, "threads"_a);
+          "fit_intercept"_a, "q"_a, "goal"_a, "max_passes"_a, "max_work"_a, "floor"_a, "max_drift"_a, "seed"_a,
+          "threads"_a);
     m.def("class_norms", &norms<T>, "rows"_a.noconvert(), "problem"_a, "duals"_a, nb::kw_only(), "threads"_a);
     m.def("class_vectors", &vectors<T>, "rows"_a.noconvert(), "problem"_a, "duals"_a, "weight"_a, nb::kw_only(),
           "single"_a, "threads"_a);

@@ -67,6 +67,9 @@ class ProximalSteps {
     // The lists of samples and rivals were made for one b: they are stale once it has moved by part of a margin.  Which
     // part is learnt: if new lists show much more gap than the old ones did, b had moved too far.
     bool lists_are_stale() const { return drift_ > max_drift_; }
+    // Where something else makes the lists it learns that itself.
+    void limit_drift(double most) { max_drift_ = std::min(max_drift_, most); }
+    double drift() const { return drift_; }
     void lists_renewed(double running, double full) {
         if (drift_ > 0 && full > 2 * running) max_drift_ = std::max(1e-3, 0.5 * std::min(max_drift_, drift_));
         else max_drift_ = std::min(tuning_.max_drift, tuning_.drift_growth * max_drift_);

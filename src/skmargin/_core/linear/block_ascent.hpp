@@ -101,10 +101,12 @@ class BlockAscent {
         int64_t max_passes;
         double max_work;  // flops, looked at after the first passes
         double norm_floor;
+        double max_drift;  // of the multipliers, see ProximalSteps
     };
     double run_on_lists(const ListLimits& limits) {
         constexpr int64_t min_passes = 5;
         state.norm_floor = limits.norm_floor;
+        proximal_.limit_drift(limits.max_drift);
         bool cold = true;
         state.active.clear();
         for (int64_t i = 0; i < state.n; ++i) {
@@ -128,6 +130,7 @@ class BlockAscent {
         return pass_gap_;
     }
 
+    double drift() const { return proximal_.drift(); }
     // The primal point is the class vectors times this.
     double stretch() const { return stretch_.best(); }
 

@@ -30,7 +30,7 @@ from ..._config import get_config
 from ..._runtime.progress import print_line, report_gap
 from ..._runtime.threads import thread_count
 from ..dual.state import dual_rescaling, relative_gap
-from ..tuning import DEFAULT, ManyClassesTuning, Tuning
+from ..tuning import DEFAULT, Tuning
 from .plan import dense_bytes
 from .rows import Lists, ManyProblem, ManyRows, no_lists
 
@@ -98,7 +98,7 @@ def solve_many(
         ManyRows(X), y, cap, n_classes, loss, top_k, p, fit_intercept, thread_count(n_jobs)
     )  # fmt: skip
     sparse_W = dense_bytes(X.shape[1], n_classes) > get_config()["max_dense_bytes"]
-    solver = _Solver(problem, tol, max_iter, seed, sparse_W and X.dtype == np.float32, verbose, tuning.many_classes)
+    solver = _Solver(problem, tol, max_iter, seed, sparse_W and X.dtype == np.float32, verbose, tuning)
     point = solver.run(state)
     values, features, start = problem.vectors(point.lists, point.weight, single=solver.single)
     W: Any = sparse.csr_array((values, features, start), shape=(n_classes, X.shape[1]))
@@ -120,14 +120,14 @@ class _Solver:
         seed: int,
         single: bool,
         verbose: int,
-        tuning: ManyClassesTuning,
+        tuning: Tuning,
     ) -> None:
         self.problem, self.tol, self.max_iter, self.seed, self.verbose = problem, tol, max_iter, seed, verbose
-        self.tuning = tuning
+        self.tuning, self.float32_gap = tuning.many_classes, tuning.linear.float32_tol
         self.single = single  # whether class vectors are published in float32
         self.n_iter = 0
         self.floor = min(max(1e-2 * tol, 1e-10), 1e-4)  # of the weights of the classes, see BlockNormVectors
-        new = tuning.new_rivals_sum if problem.loss == "sum" else tuning.new_rivals
+        new = self.tuning.new_rivals_sum if problem.loss == "sum" else self.tuning.new_rivals
         self.most = min(new + (problem.top_k if problem.loss == "top" else 0), problem.k - 1)
         self.scan_flops = 2.0 * problem.rows.X.nnz * problem.k
 
@@ -136,14 +136,14 @@ class _Solver:
         problem, tuning = self.problem, self.tuning
         lists, multipliers = self._start(state)
         primal = full = self._value_at_zero()
-        found, share, best = 4.0, tuning.goal, None
-        lowest, since = np.inf, 0
+        found, best = 4.0, None
+        lowest, since, drift_cost = np.inf, 0, 0.0
         while True:
-            dtype = np.float32 if full > tuning.float32_gap * primal else np.float64
-            goal = max(share * self.tol * primal, tuning.drop * full)
+            dtype = np.float32 if full > self.float32_gap * primal else np.float64
+            goal = tuning.drop * full
             out = problem.passes(
-                dtype, lists, multipliers, goal, min(tuning.stage_passes, self.max_iter - self.n_iter),
-                tuning.stage_work * self.scan_flops, self.floor, self.seed + self.n_iter,
+                dtype, lists, multipliers, goal, self.max_iter - self.n_iter, self.scan_flops, self.floor,
+                goal / drift_cost if drift_cost > 0 else np.inf, self.seed + self.n_iter,
             )  # fmt: skip
             self.n_iter += max(1, out["passes"])
             multipliers, duals = out["b"], Lists(*out["duals"])
@@ -156,10 +156,11 @@ class _Solver:
             self._report(point, full)
             if np.isfinite(point.dual):
                 best = point if best is None or point.gap < best.gap else best
-                share *= 0.5  # what is left is the intercept, which needs blocks that are solved better
             if best is not None and (last or best.gap <= self.tol):
                 return best
             found = min(4.0, max(1.0, full / max(out["gap"], 1e-300)))
+            # Lists are those of one intercept: what the scan found beyond them grows as it moves.
+            drift_cost = max(0.0, full - out["gap"]) / out["drift"] if out["drift"] > 0 else 0.0
             since = 0 if full <= 0.9 * lowest else since + 1
             lowest = min(lowest, full)
 
@@ -172,7 +173,7 @@ class _Solver:
         size = np.bincount(problem.y, minlength=k)
         own = 1 / np.sqrt(size[problem.y])
         out = problem.scan(
-            np.float32, no_lists(len(problem.y)), np.zeros(k), self.most, 0.0, self.floor, first=own, weight=np.ones(k)
+            np.float32, no_lists(len(problem.y)), np.zeros(k), self.most, self.floor, first=own, weight=np.ones(k)
         )
         return Lists(out["start"], out["cls"], np.zeros(len(out["cls"]))), np.zeros(k)
 
@@ -192,12 +193,12 @@ class _Solver:
         if problem.fit_intercept:
             b = multipliers + t * duals.totals(problem.y, problem.k)
             b = b - b.mean()  # a constant added to all intercepts changes nothing
-        slack, weight = self.tuning.near if problem.fit_intercept else 0.0, None
+        weight = None
         if exact:
             dtype, weight = np.float64, np.ones(problem.k)
             if problem.p != 2:
                 weight = self._weights(problem.norms(duals))
-        out = problem.scan(dtype, duals, b, self.most, slack, self.floor, weight=weight, single=exact and self.single)
+        out = problem.scan(dtype, duals, b, self.most, self.floor, weight=weight, single=exact and self.single)
         lists = Lists(out["start"], out["cls"], out["alpha"])
         primal = out["losses"] + half_square(out["published"], problem.p)
         square = 2 * half_square(out["squares"], problem.q)

@@ -18,12 +18,13 @@ def dense_bytes(n_features: int, n_classes: int) -> int:
 def suits(X: Any, n_classes: int, tuning: ManyClassesTuning = DEFAULT.many_classes) -> bool:
     """Whether these rows and so many classes are a case for `solve_many`.
 
-    The other solver holds W densely: it is out of the question where that exceeds what the user allows, and slower
-    where W is far larger than the cache and has so many classes that each check, row by row, reads all of it.
+    The other solver holds W densely: it is out of the question where that exceeds what the user allows.  Else both
+    score all classes for all rows, one in tiles and the other, slower, row by row, with rows x non-zeros x classes
+    multiply-adds; what this one adds, visits with class vectors in hash tables, does not depend on the number of
+    classes.  So this number alone tells which one is faster.
     """
     if not sparse.issparse(X):
         return False
-    d = X.shape[1]
-    if dense_bytes(d, n_classes) > get_config()["max_dense_bytes"]:
+    if dense_bytes(X.shape[1], n_classes) > get_config()["max_dense_bytes"]:
         return n_classes > 2
-    return n_classes >= tuning.many and d * n_classes >= tuning.large_w
+    return n_classes >= tuning.many

@@ -76,23 +76,24 @@ class ManyProblem:
         return _ext.Problem(self.y, self.cap, self.k, self.loss, top_k=self.top_k)
 
     def scan(
-        self, dtype: Any, lists: Lists, b: np.ndarray, most: int, slack: float, floor: float,
+        self, dtype: Any, lists: Lists, b: np.ndarray, most: int, floor: float,
         *, first: np.ndarray | None = None, weight: np.ndarray | None = None, single: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Scores of all samples and classes (``_core/many_classes/class_scan.hpp``)."""
         return _ext.class_scan(
-            self.rows.arrays(dtype), self.core, lists, b, first=first, most=most, slack=slack, q=self.q, floor=floor,
-            weight=weight, single=single, threads=self.threads,
+            self.rows.arrays(dtype), self.core, lists, b, first=first, most=most, fit_intercept=self.fit_intercept,
+            q=self.q, floor=floor, weight=weight, single=single, threads=self.threads,
         )  # fmt: skip
 
     def passes(
         self, dtype: Any, lists: Lists, multipliers: np.ndarray, goal: float, most: int, work: float, floor: float,
-        seed: int,
+        max_drift: float, seed: int,
     ) -> dict[str, Any]:  # fmt: skip
         """Visits over the lists until the sum of the gaps is at the goal, or so many passes or flops are spent."""
         return _ext.list_passes(
             self.rows.arrays(dtype), self.core, lists, multipliers, fit_intercept=self.fit_intercept, q=self.q,
-            goal=goal, max_passes=most, max_work=work, floor=floor, seed=seed, threads=self.threads,
+            goal=goal, max_passes=most, max_work=work, floor=floor, max_drift=max_drift, seed=seed,
+            threads=self.threads,
         )  # fmt: skip
 
     def norms(self, lists: Lists) -> np.ndarray:
