@@ -72,6 +72,21 @@ def test_theorem_1_boundary_through_the_mean():
         assert_allclose(model.coef_ @ mean / (1 + alpha) + model.intercept_, 0, atol=1e-10 * np.abs(model.coef_).max())
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("alpha", [1e-6, 1e-2, 1.0, 100.0])
+def test_theorem_2_coefficients_point_to_the_second_class(kernel, alpha):
+    """With as many rows of each class the mean margin is not negative: it is the variance plus the penalty (42)."""
+    balanced = np.r_[np.flatnonzero(Y == 0)[:50], np.flatnonzero(Y == 1)[:50]]
+    rows, sign = X[balanced], SIGN[balanced]
+    model = ULDMClassifier(alpha=alpha, kernel=kernel, basis="all").fit(rows, Y[balanced])
+    b = model.intercept_[0]
+    margins = sign * model.decision_function(rows)
+    angle = np.mean(margins - sign * b)  # the mean of y_i K_i, times the coefficients
+    a = model.coef_ if kernel == "linear" else model.dual_coef_
+    assert angle > 0
+    assert_allclose(angle, margins.var() + alpha * (np.sum(a**2) + b**2), rtol=1e-6)
+
+
 def test_one_dimension_without_penalty_is_least_squares():
     x, y = X[:, :1], SIGN
     model = ULDMClassifier(alpha=0.0, kernel="linear").fit(x, Y)

@@ -132,6 +132,10 @@ def test_curves():
     assert verdict("broad", curves({"a": {1: 0.8, 2: 0.9}})).verdict == NOT
     slow = curves({"a": {1: 3.0, 2: 1.5}, "b": {1: 1.0}}, "objective")
     assert "on iris it is 50 % above" in verdict("converges", slow, method="a", exact="b").evidence
+    steps = curves({"a": {1.5: 0.0, 2.0: 0.005, 8.0: 3.0}}, "above optimum")
+    assert verdict("optimal", steps, up_to=2.0).verdict == HOLDS
+    finding = verdict("optimal", steps, up_to=10.0)
+    assert finding.verdict == PART and "300" in finding.evidence and "p = 8" in finding.evidence
     assert verdict("least error", curves({"a": {1: 0.1}, "b": {1: 0.2}}, "suboptimality")).verdict == HOLDS
 
 

@@ -286,3 +286,10 @@ def test_strength_in_units(unit, factor):
     method = Model("a", "", LinearSVC(), {"C": (1.0, 4.0), "estimator__C": (2.0,), "p": (1.2,)})
     grid = in_units(method, unit, 50, 3).grid
     assert grid == {"C": (factor, 4 * factor), "estimator__C": (2 * factor,), "p": (1.2,)}
+
+
+def test_published_alternation_is_at_the_optimum_below_two_and_far_above_it_for_a_large_p():
+    machine = LpNormSVC(solver="paper", fit_intercept=False, random_state=0)
+    records = measure(curves.above_optimum, machine, {"p": (1.5, 8.0)})
+    below, above = values(records, "above optimum")
+    assert abs(below) < 2e-3 < 0.05 < above

@@ -231,6 +231,24 @@ def _converges(scores: Scores, method: str, exact: str) -> Finding:
     )
 
 
+def _optimal(scores: Scores, up_to: float) -> Finding:
+    """The published solver ends at the optimum, up to one per cent, for each value of its parameter up to a limit."""
+    (method,) = scores.methods
+    found = [
+        (100 * value, x, data)
+        for data in scores.names
+        for x, value in zip(*scores.curve(data, method, "above optimum"), strict=True)
+        if x <= up_to
+    ]
+    near = sum(value <= 1 for value, *_ in found)
+    worst, x, data = max(found)
+    return Finding(
+        _graded(near / len(found)),
+        f"{method} ends within 1 % of the optimum in {near} of {len(found)} cases; the worst is {worst:.1f} % above "
+        f"({data}, p = {x:g}).",
+    )
+
+
 def _least_error(scores: Scores) -> Finding:
     first, at, names = 0, scores.experiment.methods[0].name, []
     for data in scores.names:
@@ -276,5 +294,5 @@ JUDGES: dict[str, Judge] = {
     "first": _first, "better": _better, "comparable": _comparable, "near": _near, "below ceiling": _below_ceiling,
     "no luck": _no_luck, "ahead": _ahead, "never behind": _never_behind, "drop": _drop, "sharper": _sharper,
     "cheap": _cheap, "exponent": _exponent, "broad": _broad, "converges": _converges, "least error": _least_error,
-    "slower": _slower, "gain": _gain,
+    "slower": _slower, "gain": _gain, "optimal": _optimal,
 }  # fmt: skip

@@ -90,6 +90,8 @@ def _table(part: Scores) -> list[str]:
         return ["Chosen here; second line the paper's C and gamma.", _views.parameters_table(part)]
     if part.experiment.view == "ceiling":
         return ["Accuracy in per cent.", _views.ceiling_table(part)]
+    if part.experiment.view == "curve":
+        return ["Per cent above the optimum.", _views.curve_table(part)]
     return [_legend(part), accuracy_table(part), *_bullets(table_reading(part))]
 
 

@@ -17,7 +17,7 @@ def choose(name: str) -> list[Experiment]:
     --------
     >>> from skmargin.experiments import choose
     >>> [experiment.name for experiment in choose("lei")]
-    ['lei-table2', 'lei-whole']
+    ['lei-table2', 'lei-whole', 'lei-algorithm1', 'lei-losses']
     """
     if name == "all":
         return list(EXPERIMENTS.values())

@@ -184,7 +184,7 @@ class Experiment:
         The published table that stands beside the figures; its own name where this is empty.
     columns : dict
         The published column beside a method, where it has another name.
-    view : {"accuracy", "seconds", "parameters", "ceiling"}
+    view : {"accuracy", "seconds", "parameters", "ceiling", "curve"}
         What of the results a table shows.
     """
 

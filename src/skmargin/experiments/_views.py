@@ -82,6 +82,17 @@ def ceiling_table(scores: Scores) -> str:
     return markdown(["data", f"{reference}, test, paper", *(f"{m}, training" for m in scores.methods)], rows)
 
 
+def curve_table(scores: Scores, quantity: str = "above optimum") -> str:
+    """One column for each value of the parameter, in per cent."""
+    (method,) = scores.experiment.methods
+    ((name, values),) = method.grid.items()
+    rows = []
+    for data in scores.names:
+        found = dict(zip(*scores.curve(data, method.name, quantity), strict=True))
+        rows.append([data, *(f"{100 * found[x]:.2f}" if x in found else "-" for x in values)])
+    return markdown(["data", *(f"{name} = {x:g}" for x in values)], rows)
+
+
 def speed_reading(scores: Scores) -> list[str]:
     """Which method is the fastest on how many sets, here and in the paper."""
     ours = seconds(scores)
