@@ -17,7 +17,7 @@ from ._readings import figure_reading, summary, table_reading
 from ._registry import EXPERIMENTS
 from ._runner import Result
 from ._scores import Scores, finished, scores
-from ._tables import BETTER, WORSE, accuracy_table, markdown
+from ._tables import BETTER, WORSE, accuracy_table, markdown, repeated
 
 _PROSE = tomllib.loads(files(__package__).joinpath("papers", "prose.toml").read_text(encoding="utf-8"))
 TITLES, INTRODUCTIONS, REMARKS = _PROSE["titles"], _PROSE["introductions"], _PROSE["remarks"]
@@ -130,12 +130,12 @@ def _overall_page(parts: Sequence[Scores], folder: Path) -> str:
     for one in parts[1:]:
         blocks += [f"## {one.experiment.title}", REMARKS[one.experiment.name], _overall.defaults(one)]
     blocks += _missing(part)
-    return "\n\n".join(blocks) + "\n"
+    return "\n\n".join([*blocks, *_verdicts("overall", parts)]) + "\n"
 
 
 def _index(pages: dict[str, list[Scores]]) -> str:
     blocks = [f"# {TITLES['index']}", INTRODUCTIONS["index"], "## In two minutes"]
-    rows = [row for paper, parts in pages.items() if (row := _summary(paper, parts))]
+    rows = [row for paper, parts in pages.items() if paper in READINGS and (row := _summary(paper, parts))]
     header = ["paper", "claim", "verdict", "numbers", "reading that fits best", "within two points: plain, best"]
     if rows:
         blocks += [markdown(header, rows, left=5), _LAST_COLUMN]
@@ -204,8 +204,10 @@ def _here(part: Scores) -> str:
 
 
 def _legend(part: Scores) -> str:
-    test = "paired t-test" if part.experiment.statistic == "paired" else "Welch's t-test"
     beside = "; second line the paper's figure and our difference from it" if part.paper else ""
+    if not repeated(part):
+        return f"Accuracy in per cent on one division{beside}. Best of a row bold."
+    test = "paired t-test" if part.experiment.statistic == "paired" else "Welch's t-test"
     return (
         f"Accuracy in per cent, mean ± standard deviation over the divisions{beside}. {BETTER} "
         f"{part.experiment.reference} is significantly better, {WORSE} worse ({test}, 95 %). Best of a row bold."

@@ -11,12 +11,13 @@ import numpy as np
 from ..comparison import Model
 from ._published import published
 from ._scores import Scores, finished
-from ._spec import Row, in_units, thin
+from ._spec import Protocol, Row, in_units, thin
 from ._statistics import mean
-from ._tables import win_tie_loss
+from ._tables import repeated, win_tie_loss
 
 NEAR = 2.0  # points
 WIDE = 1.5  # times
+FEW = 1000  # rows, up to which a row is many times the last digit of a figure
 ROUNDED = 1e-4  # parameters are written with six digits
 
 
@@ -31,6 +32,7 @@ def table_reading(scores: Scores) -> list[str]:
     if not scores.rows:
         return ["No data set has been tried with every method yet."]
     out = _agreement(scores) + _claim(scores) + _out_of_reach(scores) + _wide(scores) + _edges(scores)
+    out += _whole_counts(scores)
     if waiting:
         out.append(f"{waiting} sets on which a method was not tried yet do not count in these sentences.")
     short = [
@@ -122,8 +124,10 @@ def _claim(scores: Scores) -> list[str]:
     text = f"**Who is first.** {reference} has the best mean on {len(ours)} of {len(means)} data sets here"
     if scores.paper:
         text += f", on {len(theirs)} of the same sets in the paper"
-    counts = {method: win_tie_loss(scores, method) for method in scores.methods if method != reference}
-    text += "; win/tie/loss against " + ", ".join(f"{m} {w}/{t}/{l}" for m, (w, t, l) in counts.items()) + "."
+    if repeated(scores):
+        counts = {method: win_tie_loss(scores, method) for method in scores.methods if method != reference}
+        text += "; win/tie/loss against " + ", ".join(f"{m} {w}/{t}/{l}" for m, (w, t, l) in counts.items())
+    text += "."
     gaps = {m: 100 * mean(means[:, at] - means[:, j]) for j, m in enumerate(scores.methods) if j != at}
     words = [f"{m} {gap:+.1f}" for m, gap in gaps.items() if np.isfinite(gap)]
     return [f"{text} Mean difference in points: {', '.join(words)}." if words else text]
@@ -162,6 +166,30 @@ def _wide(scores: Scores) -> list[str]:
         f"**Published deviations of {reference} more than {WIDE:g} times those of its rivals:** {', '.join(found)}. "
         "Such a mean rests on a few divisions with a much better model (inference)."
     ]
+
+
+def _whole_counts(scores: Scores) -> list[str]:
+    """Whether published figures of small sets are whole numbers of rows, as one round of folds gives them."""
+    single, found, examples = [row for row in scores.rows if _one_round(row.protocol)], [], []
+    for row in single:
+        (line, *_) = scores.lines[row.data.name, scores.methods[0]]
+        n = int(line["n_train"] or 0) + int(line["n_test"] or 0)
+        n -= n % 5  # five folds of the same size
+        figures = [value for (data, _), (value, _) in scores.paper.items() if data == row.data.name]
+        if 0 < n < FEW:
+            found += [abs(100 * round(value * n / 100) / n - value) < 0.00501 for value in figures]
+            examples.append(f"{row.data.name} {n}")
+    if not found:
+        return []
+    return [
+        f"**One run or five?** {sum(found)} of {len(found)} published figures of the small sets are a whole number of "
+        f"rows out of five equal folds ({', '.join(examples)} rows), to the two digits that are printed. Means of five "
+        "runs would be so one time in five; that there was one run is inference."
+    ]
+
+
+def _one_round(protocol: Protocol) -> bool:
+    return protocol.split.kind == "kfold" and protocol.repeats == 5
 
 
 def _edges(scores: Scores) -> list[str]:

@@ -122,7 +122,7 @@ class Protocol:
     def describe(self, tuned: bool) -> str:
         """The protocol in words, with those about the choice of parameters if there is one."""
         if self.split.kind == "kfold":
-            words = [f"{self.repeats // 5} x {self.split}"]
+            words = [f"{max(1, self.repeats // 5)} x {self.split}"]
         else:
             words = [f"{self.repeats} x {self.split}"]
         if tuned:

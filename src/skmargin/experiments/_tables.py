@@ -36,11 +36,16 @@ def accuracy_table(scores: Scores) -> str:
     theirs = _paper_means(scores, paper)
     if np.isfinite(theirs).any():
         rows.append(["mean rank, paper", *(f"{r:.2f}" if np.isfinite(r) else "" for r in _mean_ranks(theirs))])
-    if reference in scores.methods:
+    if reference in scores.methods and repeated(scores):
         counts = [win_tie_loss(scores, method) for method in scores.methods]
         words = ["" if m == reference else "/".join(map(str, c)) for m, c in zip(scores.methods, counts, strict=True)]
         rows.append([f"{reference}: win/tie/loss", *words])
     return markdown(["data", *scores.methods], rows)
+
+
+def repeated(scores: Scores) -> bool:
+    """Whether there are several divisions of some data set, so that a test can tell methods apart."""
+    return any(len(scores.values(data, method)) > 1 for data in scores.names for method in scores.methods)
 
 
 def win_tie_loss(scores: Scores, method: str) -> tuple[int, int, int]:
