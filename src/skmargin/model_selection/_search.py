@@ -25,6 +25,7 @@ from ..estimators._base import MarginClassifier, check_compressed
 from ..estimators._dual import DualMachine
 from ..estimators._links import Linked
 from ..rows.arrays import suitable_storage
+from ..rows.collections import Collections, is_collection
 from ..rows.files import OpenRows
 from ._chains import Chain, chains, prefix_of
 from ._evaluation import Evaluation, sees_predictions_only
@@ -33,6 +34,7 @@ from ._grids import default_grid
 from ._path import is_known
 from ._racing import hopeless
 from ._rows import check as check_rows_search
+from ._rows import check_scorers
 from ._rows import evaluate as evaluate_rows
 
 log = logging.getLogger("skmargin.search")
@@ -127,7 +129,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or rows in blocks
             Training rows (for a precomputed kernel the square kernel matrix); those of `skmargin.datasets.open_rows`
-            come with their labels.
+            come with their labels.  On them, and on Dask collections, all candidates and folds share the passes.
         y : array-like of shape (n_samples,)
             Labels.
         **params : dict
@@ -140,7 +142,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
         """
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # an interrupted search does not mix with the one before
-        if isinstance(X, OpenRows):
+        if isinstance(X, OpenRows) or is_collection(X):
             return self._fit_rows(X, y, params)
         scorers, refit_metric = self._get_scorers()
         if y is None and is_classifier(self.estimator):
@@ -178,24 +180,28 @@ class MarginSearchCV(Linked, BaseSearchCV):
             root.call_on_fit_task_end(**about)
         return self
 
-    def _fit_rows(self, rows: OpenRows, y: Any, params: dict[str, Any]) -> MarginSearchCV:
-        """The search on rows in blocks."""
-        if y is not None or params:
+    def _fit_rows(self, X: Any, y: Any, params: dict[str, Any]) -> MarginSearchCV:
+        """The search on rows in blocks or on Dask collections."""
+        in_blocks = isinstance(X, OpenRows)
+        kind = "rows in blocks (open_rows)" if in_blocks else "Dask collections"
+        if in_blocks and (y is not None or params):
             raise ValueError(f"{type(self).__name__}.fit(rows) takes labels and weights from the rows.")
-        check_rows_search(self)
+        if set(params) - {"sample_weight"}:
+            raise ValueError(f"{type(self).__name__} on {kind} takes sample_weight only, got {sorted(params)}.")
+        candidates = list(ParameterGrid(self._grid(None)))
+        check_rows_search(self, kind, candidates)
         scorers, refit_metric = self._get_scorers()
-        candidates = list(ParameterGrid(self._grid(next(iter(rows))[0])))
-        self.n_splits_, self.multimetric_ = self.cv, False
-        results = self._format_results(candidates, self.cv, evaluate_rows(self, rows, candidates))
-        self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
-        self.best_score_ = results["mean_test_score"][self.best_index_]
-        self.best_params_ = results["params"][self.best_index_]
-        self.cv_results_ = results
+        check_scorers(scorers, kind)
+        rows = X if in_blocks else Collections(X, y, params.get("sample_weight"))
+        self.n_splits_, self.multimetric_ = self.cv, isinstance(scorers, _MultimetricScorer)
+        results = self._format_results(candidates, self.cv, evaluate_rows(self, rows, candidates, scorers))
+        self._choose(results, refit_metric)
         if self.refit:
             begin = time.perf_counter()
-            self.best_estimator_ = clone(self.estimator).set_params(**clone(self.best_params_, safe=False)).fit(rows)
+            best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+            self.best_estimator_ = best.fit(X) if in_blocks else best.fit(X, y, **params)
             self.refit_time_ = time.perf_counter() - begin
-        self.scorer_ = scorers
+        self.scorer_ = scorers._scorers if self.multimetric_ else scorers
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -217,10 +223,13 @@ class MarginSearchCV(Linked, BaseSearchCV):
         ]
 
     def _publish(self, evaluation: Evaluation, refit_metric: Any) -> None:
-        """Set the results, and the best candidate."""
+        """Set what the search has found."""
         results = self._results(evaluation, interrupted=False)
         self.multimetric_ = isinstance(evaluation.example(), dict)
-        refit_metric = self._judge(evaluation, refit_metric)
+        self._choose(results, self._judge(evaluation, refit_metric))
+
+    def _choose(self, results: dict[str, Any], refit_metric: Any) -> None:
+        """Set the results, and the best candidate by one metric."""
         if self.refit or not self.multimetric_:
             self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
             if not callable(self.refit):

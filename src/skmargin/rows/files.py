@@ -11,14 +11,13 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from .blocks import Block, Sums, Task, map_blocks
-from .labels import LabelBook, row_hash
+from .labels import LabelBook
 
 FEW_ROWS = 1 << 13  # batches with fewer rows are put together: each one costs a call for each lane
 LARGEST = {"d": 1e120, "f": 1e15}  # number of each type whose square can still be added up
@@ -189,36 +188,6 @@ class CountedRows:
     def map_sum(self, task: Task[Sums]) -> Sums:
         """The sums of a task over all rows."""
         return map_blocks(gathered(iter(self)), task, self.n_jobs)
-
-    def some(self, fold: int, n_folds: int, seed: int, held_out: bool) -> CountedRows:
-        """The rows of a fold, or all others; which row is in which fold depends on its number and the seed only."""
-        codes, first = [], 0
-        for one in self.codes:
-            inside = (row_hash(first + np.arange(len(one)), seed) * n_folds).astype(np.int64) == fold
-            codes.append(np.where(inside == held_out, one, one.dtype.type(-1)))
-            first += len(one)
-        other = CountedRows(self.rows, self.classes, codes, np.zeros(0), self.n_jobs)
-        other.overviews, other.class_mass = {}, other.class_counts.astype(float)
-        if not np.array_equal(self.class_mass, self.class_counts):  # rows have weights
-            other.class_mass = other.map_sum(Mass(len(self.classes)))
-        other.per_class = self.per_class
-        return other
-
-
-@dataclass(frozen=True)
-class Mass(Task[np.ndarray]):
-    """Task: the weight of each class."""
-
-    name = "mass"
-    n_classes: int
-
-    def zero(self) -> np.ndarray:
-        """No weight."""
-        return np.zeros(self.n_classes)
-
-    def add(self, sums: np.ndarray, block: Block) -> None:
-        """Add a block."""
-        sums += np.bincount(block.y, block.weight, self.n_classes)
 
 
 def counted(rows: OpenRows, n_jobs: int | None = 1) -> CountedRows:

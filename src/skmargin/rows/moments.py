@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .blocks import Block, BlockRows, Task
+from .blocks import LANES, Block, BlockRows, Task
 from .labels import row_hash
 
 CHUNK = 4096  # rows that are added up at once
@@ -108,6 +108,11 @@ class Together(Task[list[Any]]):
     def name(self) -> str:  # type: ignore[override]
         """The names of what it does."""
         return "-".join(dict.fromkeys(task.name for task in self.tasks))
+
+    @property
+    def lanes(self) -> int:
+        """Fewer where there are many: each holds the sums of all."""
+        return max(1, min(2 * LANES // len(self.tasks), *(task.lanes for task in self.tasks)))
 
     def zero(self) -> list[Any]:
         """Empty sums of each."""

@@ -52,6 +52,7 @@ class PartitionFacts:
     labels: np.ndarray  # in order
     counts: np.ndarray  # of rows with a positive weight
     weights: np.ndarray
+    n_bytes: int
     trouble: str  # why it cannot be used, or nothing
 
 
@@ -97,7 +98,8 @@ class DaskRows:
         self._sizes = [fact.n_rows for fact in facts]
         self._first = np.concatenate([[0], np.cumsum(self._sizes)]).tolist()
         self.n_rows = int(self.class_counts.sum())
-        self.n_blocks = len(kept)
+        self.n_blocks, self.n_bytes = len(kept), sum(fact.n_bytes for fact in kept)
+        self.overviews: dict[Any, Any] = {}
 
     @property
     def class_weights(self) -> np.ndarray:
@@ -182,14 +184,15 @@ def _facts(X: Any, y: Any, weight: Any) -> PartitionFacts:
         X, y, weight = _arrays(X, y, weight)
         trouble = _trouble(X, y, weight)
     except (TypeError, ValueError) as error:
-        return PartitionFacts(0, 0, "float64", none, none, none, f"its rows are no numbers ({error}).")
+        return PartitionFacts(0, 0, "float64", none, none, none, 0, f"its rows are no numbers ({error}).")
     if trouble or not len(y):
-        return PartitionFacts(0, 0, "float64", none, none, none, trouble)
+        return PartitionFacts(0, 0, "float64", none, none, none, 0, trouble)
     labels, at = np.unique(y, return_inverse=True)
     kept = weight > 0
     counts = np.bincount(at[kept], minlength=len(labels))
     weights = np.bincount(at[kept], weight[kept], minlength=len(labels))
-    return PartitionFacts(len(y), X.shape[1], X.dtype.name, labels, counts, weights, "")
+    n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
+    return PartitionFacts(len(y), X.shape[1], X.dtype.name, labels, counts, weights, n_bytes, "")
 
 
 def _trouble(X: Any, y: np.ndarray, weight: np.ndarray) -> str:
