@@ -12,7 +12,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skmargin.inspection import generalization_bound, margins
-from skmargin.inspection._bounds import gaussian_moment, peeled, size_factor
+from skmargin.inspection._bounds import peeled
+from skmargin.inspection._gaussian_sums import gaussian_moment, size_factor
 
 X, y = load_iris(return_X_y=True)
 MODEL = LinearSVC(random_state=0, fit_intercept=False, max_iter=10_000).fit(X, y)

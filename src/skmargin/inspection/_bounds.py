@@ -12,7 +12,9 @@ margin is sqrt(2)-Lipschitz in the scores, so that one comparison is enough, and
 - "mcodm" (Zhang & Zhou 2017, Theorem 1): loss ``clip(1 - z/(1-theta), 0, 1)^2``, L = 2/(1-theta), p = 2, psi = sqrt(k).
   The printed constant, 16, is four times what the proof gives.
 - "lp" (Lei et al. 2015, Corollary 8): loss ``min(1, (1 - z/rho)_+)``, L = 1/rho.  The printed psi bounds the Gaussian
-  moments generously, and its branch needs the exponent clipped at 2 for two classes.
+  moments generously, and its branch needs the exponent clipped at 2 for two classes.  Before it, with the same
+  comparisons, come Theorem 5, the Gaussian sum itself, and Theorem 7, for norms whose square is strongly convex;
+  Remark 6 is what was known before, 4 L k times the Rademacher complexity of one class, at most Lam sqrt(tr K) / n.
 - "m3" (Nie et al. 2024, Theorem 6): the loss of "lp"; the norm is that of the theorem, the p-norm of the distances
   ``||w_j - w_l||`` of all m = k(k-1)/2 pairs.  The theorem bounds the score differences of a row by this norm, and the
   paper leaves the step to the risk to Guermeur (2002).  Here ``sum_j <w_j, g_j>``, for class vectors that sum to zero,
@@ -24,20 +26,25 @@ smaller of the norms of W and of the centred W is used.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import gammaln
+from scipy import sparse
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from ._class_vectors import class_vectors, kernel_diagonal
+from ..rows.gram import gram
+from ._class_vectors import class_vectors, kernel_diagonal, kernel_parameters
+from ._gaussian_sums import Version, simulated_factor, size_factor
 from ._margins import class_scores, margins_from_scores
 
 Bound = Literal["mcodm", "lp", "m3"]
-Version = Literal["sharp", "proof", "printed"]
+OF_LEI = ("theorem5", "theorem7", "remark6")  # versions of the bound "lp" only
+MOST_EIGENVALUES = 8000
+SIMULATION_SHARE = 0.01  # of delta, for the error of a simulation
 
 
 @dataclass(frozen=True)
@@ -79,11 +86,12 @@ class GeneralizationBound:
     {
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "bound": [StrOptions({"mcodm", "lp", "m3"})],
-        "version": [StrOptions({"sharp", "proof", "printed"})],
+        "version": [StrOptions({"sharp", "proof", "printed", *OF_LEI})],
         "theta": [Interval(Real, 0, 1, closed="left")],
         "p": [Interval(Real, 1, None, closed="both")],
         "rho": [Interval(Real, 0, None, closed="neither")],
         "radius": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
     },
     prefer_skip_nested_validation=True,
 )
@@ -99,6 +107,7 @@ def generalization_bound(
     p: float = 2.0,
     rho: float = 1.0,
     radius: float | None = None,
+    random_state: Any = 0,
 ) -> GeneralizationBound:
     """Bound on the error of new samples, from the training margins and the norm of the class vectors.
 
@@ -116,9 +125,13 @@ def generalization_bound(
     bound : {"mcodm", "lp", "m3"}, default="mcodm"
         Theorem 1 of Zhang & Zhou (2017), Corollary 8 of Lei et al. (2015), or a bound with the norm of Theorem 6 of
         Nie et al. (2024).
-    version : {"sharp", "proof", "printed"}, default="sharp"
-        Constants: the smallest that are proved; those that the papers' proofs give; those printed in the papers (valid,
-        but larger than needed).  "m3" is sharp only: the paper prints no constants.
+    version : {"sharp", "proof", "printed", "theorem5", "theorem7", "remark6"}, default="sharp"
+        Constants: the smallest that are proved from the number of classes; those that the papers' proofs give; those
+        printed in the papers (valid, but larger than needed).  "m3" is sharp only: the paper prints no constants.  The
+        others are for "lp": ``"theorem5"`` simulates the Gaussian sum for the rows as they are, and adds the error of
+        the simulation (far smaller where rows have many directions; takes the eigenvalues of the smaller of the two
+        Gram matrices, up to 8000); ``"theorem7"`` bounds it by strong convexity, before the moments; ``"remark6"`` is
+        the older bound of Mohri et al., which grows with the number of classes.
     theta : float in [0, 1), default=0.2
         For "mcodm": the half-width of the band around margin 1.
     p : float >= 1 or inf, default=2
@@ -128,6 +141,8 @@ def generalization_bound(
     radius : float, default=None
         A bound on the norm that was chosen before looking at the data.  None takes the smallest power of two
         (at least 1) that holds the norm found, and pays for the choice by a smaller delta.
+    random_state : int, RandomState instance or None, default=0
+        Seeds the simulation of ``version="theorem5"``.
 
     Returns
     -------
@@ -145,7 +160,7 @@ def generalization_bound(
     >>> round(printed.complexity / sharp.complexity, 3)  # 16 against 2 sqrt(2)
     5.657
     """
-    return bound_of(measure(estimator, X, y), delta, bound, version, theta, p, rho, radius)
+    return bound_of(measure(estimator, X, y), delta, bound, version, theta, p, rho, radius, random_state)
 
 
 class Measured(NamedTuple):
@@ -155,6 +170,7 @@ class Measured(NamedTuple):
     products: np.ndarray  # Gram matrix of the class vectors, with their intercepts
     trace: float  # of the kernel matrix of the rows
     longest: float  # length of the longest row
+    spectrum: Callable[[], np.ndarray]  # eigenvalues of that matrix, but for zeros
 
 
 def measure(estimator: Any, X: Any, y: Any) -> Measured:
@@ -162,10 +178,40 @@ def measure(estimator: Any, X: Any, y: Any) -> Measured:
     margin = margins_from_scores(class_scores(estimator, X), y, estimator.classes_).astype(np.float64)
     final, rows = behind_transformers(estimator, X)
     vectors, squares = class_vectors(final), kernel_diagonal(final, rows)
-    products = vectors.gram
-    if vectors.intercept.any():
+    products, constant = vectors.gram, float(vectors.intercept.any())
+    if constant:
         products, squares = products + np.outer(vectors.intercept, vectors.intercept), squares + 1
-    return Measured(margin, products, float(squares.sum()), float(np.sqrt(squares.max())))
+    return Measured(
+        margin,
+        products,
+        float(squares.sum()),
+        float(np.sqrt(squares.max())),
+        lambda: _spectrum(rows, kernel_parameters(final), constant),
+    )
+
+
+def _spectrum(rows: Any, kernel: dict[str, Any], constant: float) -> np.ndarray:
+    """Eigenvalues of the kernel matrix plus a constant, from the smaller of its two forms."""
+    n, d = rows.shape
+    linear = kernel["kernel"] == "linear"
+    size = min(n, d + 1) if linear else n
+    if size > MOST_EIGENVALUES:
+        raise ValueError(
+            f"version='theorem5' takes eigenvalues of a matrix with {size} rows, and {MOST_EIGENVALUES} are the most; "
+            "use version='sharp'."
+        )
+    if linear and d < n:
+        ones = np.full((n, 1), constant)
+        if sparse.issparse(rows):
+            Z = sparse.hstack([sparse.csr_array(rows, dtype=np.float64), ones], format="csr")
+            K = (Z.T @ Z).toarray()
+        else:
+            dense = np.hstack([np.asarray(rows, dtype=np.float64), ones])
+            K = dense.T @ dense
+    else:
+        K = gram(rows, dtype=np.float64, **kernel) + constant
+    values = np.linalg.eigvalsh(K)
+    return values[values > len(values) * np.finfo(float).eps * values[-1]]
 
 
 def bound_of(
@@ -177,14 +223,17 @@ def bound_of(
     p: float = 2.0,
     rho: float = 1.0,
     radius: float | None = None,
+    random_state: Any = 0,
 ) -> GeneralizationBound:
     """As `generalization_bound`."""
-    margin, products, trace, longest = measured
+    margin, products, trace, longest, spectrum = measured
     k, n = len(products), len(margin)
     if bound == "mcodm":
         p, lipschitz, loss = 2.0, 2 / (1 - theta), np.clip(1 - margin / (1 - theta), 0, 1) ** 2
     else:
         lipschitz, loss = 1 / rho, np.clip(1 - margin / rho, 0, 1)
+    if version in OF_LEI and bound != "lp":
+        raise ValueError(f"version={version!r} is a statement of Lei et al. and needs bound='lp', got bound={bound!r}.")
     if bound == "m3":
         if version != "sharp":
             raise ValueError(f"bound='m3' needs version='sharp': the paper prints no constants; got {version!r}.")
@@ -194,8 +243,11 @@ def bound_of(
     ball, share = (radius, delta) if radius is not None else peeled(norm, delta)
     if norm > ball * (1 + 1e-12):
         raise ValueError(f"radius={radius} is smaller than the norm of the class vectors, {norm:.6g}.")
-    comparisons = 2.0 if version == "sharp" else 2 * np.sqrt(2)
-    if bound == "mcodm":
+    comparisons, holds = 2.0 if version == "sharp" else 2 * np.sqrt(2), share
+    if version == "theorem5":
+        holds = (1 - SIMULATION_SHARE) * share
+        psi = sum(simulated_factor(spectrum(), k, p, share - holds, check_random_state(random_state)))
+    elif bound == "mcodm":
         psi = np.sqrt(k) * (4 if version == "printed" else 1)
     elif bound == "lp":
         psi = size_factor(k, p, version)
@@ -204,7 +256,7 @@ def bound_of(
     return GeneralizationBound(
         empirical=float(loss.mean()),
         complexity=float(comparisons * lipschitz * np.sqrt(np.pi) / n * psi * ball * np.sqrt(trace)),
-        confidence=float(3 * np.sqrt(np.log(2 / share) / (2 * n))),
+        confidence=float(3 * np.sqrt(np.log(2 / holds) / (2 * n))),
         norm=norm,
         radius=float(ball),
         delta=float(share),
@@ -256,32 +308,3 @@ def peeled(norm: float, delta: float) -> tuple[float, float]:
     """Ball and probability for a norm known only afterwards: the ball 2^j gets delta / ((j+1)(j+2)), in sum delta."""
     j = max(0, int(np.ceil(np.log2(norm)))) if norm > 0 else 0
     return 2.0**j, delta / ((j + 1) * (j + 2))
-
-
-def gaussian_moment(s: float) -> float:
-    """``(E|g|^s)^(1/s)`` of a standard normal g."""
-    return float(np.sqrt(2) * np.exp((gammaln((s + 1) / 2) - 0.5 * np.log(np.pi)) / s))
-
-
-def size_factor(k: int, p: float, version: Version) -> float:
-    """psi: how the complexity of k class vectors with ``||W||_{2,p} <= Lam`` grows with k.
-
-    sharp: ``min k^(1/s) tau_s`` over 2 <= s <= p*; proof: with ``sqrt(s)`` in front; printed:
-    ``(2s)^(1+1/s) k^(1/s) / sqrt(2)`` at ``s = clip(2 ln k, 2, p*)``.  For p > 2: ``k^(1/p*)``, or, in the papers' way,
-    ``k^(1/2-1/p)`` times the factor of p = 2.
-    """
-    conjugate = 1 / (1 - 1 / p) if p > 1 else np.inf
-    if p > 2:
-        return k ** (1 / conjugate) if version == "sharp" else k ** (0.5 - 1 / p) * size_factor(k, 2.0, version)
-    top = min(conjugate, 200.0)
-    if version == "printed":
-        s = float(np.clip(2 * np.log(k), 2, top))
-        return float((2 * s) ** (1 + 1 / s) * k ** (1 / s) / np.sqrt(2))
-
-    def factor(s: float) -> float:
-        return k ** (1 / s) * gaussian_moment(s) * (1.0 if version == "sharp" else np.sqrt(s))
-
-    if top <= 2:
-        return factor(2.0)
-    inner = minimize_scalar(factor, bounds=(2.0, top), method="bounded")
-    return float(min(inner.fun, factor(2.0), factor(top)))
