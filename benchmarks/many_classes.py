@@ -1,6 +1,7 @@
 """Very many classes: certified fits on generated text, against scikit-learn and trees.
 
     .venv/bin/python -m benchmarks.many_classes                         # k = 1,000: a minute
+    .venv/bin/python -m benchmarks.many_classes --size small-2k         # k = 2,000 and 10,000 (small-10k), n = 20,000
     .venv/bin/python -m benchmarks.many_classes --size 10k              # k = 10,000, n = 50,000 (also 1k, 3k, 30k)
     .venv/bin/python -m benchmarks.many_classes --size large            # k = 10,000, n = 200,000, d = 200,000
     .venv/bin/python -m benchmarks.many_classes --size huge --rivals "" # k = 100,000, n = 400,000: an hour
@@ -8,16 +9,20 @@
     .venv/bin/python -m benchmarks.many_classes --data DIR              # sector and news20 as LIBSVM files in DIR
 
 CPU seconds of one thread, peak memory of the process beyond the rows, test accuracy of the best and the five best
-classes, and macro-F1.  One-vs-rest fits one machine a class: it is timed on a sample of the classes, drawn with equal
-chances, and multiplied; its accuracy is that of all classes where they can be fitted, else left out.
+classes, and macro-F1.  One-vs-rest fits one machine a class: of more than --whole classes it is timed on a sample of
+them, drawn with equal chances, and multiplied; its accuracy is then left out.  Each line is added to
+benchmarks/results/many-classes.csv (--out), in place of an older one of the same data and machine;
+``python -m benchmarks.many_classes_page`` writes the tables and the picture of docs/many_classes.md from it.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +30,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 import skmargin
@@ -34,6 +40,8 @@ from .measure import memory, pinned, reset_peak_memory
 
 SIZES = {
     "small": (20_000, 10_000, 1000),
+    "small-2k": (20_000, 10_000, 2000),
+    "small-10k": (20_000, 10_000, 10_000),
     "1k": (50_000, 50_000, 1000),
     "3k": (50_000, 50_000, 3000),
     "10k": (50_000, 50_000, 10_000),
@@ -43,7 +51,7 @@ SIZES = {
 }
 TEST = 20_000  # rows
 OVR_CLASSES = 40  # on which one-vs-rest is timed
-WHOLE_OVR = 1000  # classes up to which it is fitted as well
+RESULTS = Path(__file__).parent / "results" / "many-classes.csv"
 
 
 def text_like(n: int, d: int, k: int, more: int = 0, words: int = 60, seed: int = 0) -> tuple[Any, np.ndarray]:
@@ -80,64 +88,100 @@ def text_like(n: int, d: int, k: int, more: int = 0, words: int = 60, seed: int 
 class Split(NamedTuple):
     """Rows to fit and to judge by."""
 
+    name: str
     X: Any
     y: np.ndarray
     X_test: Any
     y_test: np.ndarray
 
 
-def quality(data: Split, best: np.ndarray, five: np.ndarray | None) -> str:
-    """Accuracy of the first and of five, and macro-F1."""
-    top5 = "" if five is None else f"{np.mean((five == data.y_test[:, None]).any(axis=1)):.4f}"
-    return f"{np.mean(best == data.y_test):.4f} {top5:>6} {f1_score(data.y_test, best, average='macro'):.4f}"
+@dataclass
+class Line:
+    """What was measured of one machine; what is not known stays empty."""
+
+    data: str
+    rows: int
+    features: int
+    classes: int
+    machine: str
+    seconds: float
+    timed_classes: int = 0  # 0: all of them
+    gib: float | None = None
+    gap: float | None = None
+    passes: int | None = None
+    top1: float | None = None
+    top5: float | None = None
+    f1: float | None = None
+
+    def judge(self, y: np.ndarray, best: np.ndarray, five: np.ndarray | None) -> None:
+        """Accuracy of the first and of five, and macro-F1."""
+        self.top1, self.f1 = float(np.mean(best == y)), float(f1_score(y, best, average="macro"))
+        if five is not None:
+            self.top5 = float(np.mean((five == y[:, None]).any(axis=1)))
+
+    def keep(self, path: Path) -> None:
+        """Print it, and put it in the place of what the file holds of the same data and machine."""
+        known = {key: "" if value is None else value for key, value in asdict(self).items()}
+        print(", ".join(f"{key} {value}" for key, value in known.items() if value != ""), flush=True)
+        lines = list(csv.DictReader(path.open(newline=""))) if path.exists() else []
+        lines = [line for line in lines if (line["data"], line["machine"]) != (self.data, self.machine)]
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(known), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows([*lines, {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in known.items()}])
 
 
-def fit_ours(data: Split, machine: Any) -> None:
+def line_of(data: Split, machine: str, seconds: float) -> Line:
+    """A line that only knows the time."""
+    return Line(data.name, *data.X.shape, len(np.unique(data.y)), machine, seconds)
+
+
+def fit_ours(data: Split, machine: Any) -> Line:
     """One of our machines: time, memory, certificate, quality."""
     reset_peak_memory()
     before = memory("VmRSS")
     start = time.process_time()
     machine.fit(data.X, data.y)
-    seconds = time.process_time() - start
-    peak = (memory("VmHWM") - before) / 1024
+    line = line_of(data, type(machine).__name__, time.process_time() - start)
+    line.gib = (memory("VmHWM") - before) / 1024
+    line.gap, line.passes = float(machine.dual_gap_), int(machine.n_iter_)
     five = machine.predict_top(data.X_test, 5)[0]
-    kind = f"sparse coef_ of {machine.coef_.nnz:.1e}" if sparse.issparse(machine.coef_) else "dense coef_"
-    print(
-        f"{type(machine).__name__:24} {seconds:9.1f} s {peak:7.2f} GiB  gap {machine.dual_gap_:.1e} "
-        f"{machine.n_iter_:4} passes, {kind}  {quality(data, five[:, 0], five)}",
-        flush=True,
+    line.judge(data.y_test, five[:, 0], five)
+    return line
+
+
+def one_vs_rest(data: Split, name: str, make: Callable[[], Any], whole: int) -> Line:
+    """One machine a class, all of them or timed on some."""
+    classes = np.unique(data.y)
+    if len(classes) <= whole:
+        start = time.process_time()
+        model = OneVsRestClassifier(make()).fit(data.X, data.y)
+        line = line_of(data, name, time.process_time() - start)
+        line.judge(data.y_test, model.predict(data.X_test), None)
+        return line
+    some = np.random.default_rng(0).choice(classes, min(OVR_CLASSES, len(classes)), replace=False)
+    start = time.process_time()
+    for label in some:
+        make().fit(data.X, data.y == label)
+    line = line_of(data, name, (time.process_time() - start) * len(classes) / len(some))
+    line.timed_classes = len(some)
+    return line
+
+
+def fit_ovr(data: Split, C: float, whole: int) -> Line:
+    """LinearSVC, one machine a class."""
+    return one_vs_rest(data, "LinearSVC", lambda: LinearSVC(C=C, tol=1e-2, loss="hinge"), whole)
+
+
+def fit_sgd(data: Split, C: float, whole: int) -> Line:
+    """SGDClassifier, one machine a class, five passes."""
+    alpha = 1 / (C * len(data.y))
+    return one_vs_rest(
+        data, "SGDClassifier", lambda: SGDClassifier(alpha=alpha, max_iter=5, tol=None, random_state=0), whole
     )
 
 
-def fit_ovr(data: Split, C: float) -> None:
-    """LinearSVC, one machine a class, timed on some of the classes."""
-    classes = np.unique(data.y)
-    some = np.random.default_rng(0).choice(classes, min(OVR_CLASSES, len(classes)), replace=False)
-    start = time.process_time()
-    for label in some:
-        LinearSVC(C=C, tol=1e-2, loss="hinge").fit(data.X, data.y == label)
-    each = (time.process_time() - start) / len(some)
-    figures = ""
-    if len(classes) <= WHOLE_OVR:
-        model = LinearSVC(C=C, tol=1e-2, loss="hinge").fit(data.X, data.y)
-        figures = quality(data, model.predict(data.X_test), None)
-    note = f"(extrapolated from {len(some)} of {len(classes)} classes)"
-    print(f"{'LinearSVC (OvR)':24} {each * len(classes):9.1f} s {note}  {figures}", flush=True)
-
-
-def fit_sgd(data: Split, C: float) -> None:
-    """SGDClassifier, one machine a class, five passes, timed on some of the classes."""
-    classes = np.unique(data.y)
-    some = np.random.default_rng(0).choice(classes, min(OVR_CLASSES, len(classes)), replace=False)
-    start = time.process_time()
-    for label in some:
-        SGDClassifier(alpha=1 / (C * len(data.y)), max_iter=5, tol=None, random_state=0).fit(data.X, data.y == label)
-    each = (time.process_time() - start) / len(some)
-    note = f"(five passes, extrapolated from {len(some)} of {len(classes)} classes)"
-    print(f"{'SGDClassifier (OvR)':24} {each * len(classes):9.1f} s {note}", flush=True)
-
-
-def fit_omikuji(data: Split, C: float) -> None:
+def fit_omikuji(data: Split, C: float, whole: int) -> Line:
     """Trees of labels (Omikuji): approximate, no joint problem and no certificate."""
     import omikuji
 
@@ -153,22 +197,18 @@ def fit_omikuji(data: Split, C: float) -> None:
         settings = omikuji.Model.default_hyper_param()
         start = time.process_time()
         model = omikuji.Model.train_on_data(str(path), settings, n_threads=1)
-        seconds = time.process_time() - start
+        line = line_of(data, "Omikuji", time.process_time() - start)
     five = np.zeros((len(data.y_test), 5), dtype=np.int64)
     for i in range(len(five)):
         at = slice(data.X_test.indptr[i], data.X_test.indptr[i + 1])
         pairs = list(zip(data.X_test.indices[at].tolist(), data.X_test.data[at].tolist(), strict=True))
         found = [label for label, _ in model.predict(pairs, top_k=5)]
         five[i] = (found + [found[-1]] * 5)[:5]
-    print(f"{'Omikuji (three trees)':24} {seconds:9.1f} s, no gap  {quality(data, *both(classes[five]))}", flush=True)
+    line.judge(data.y_test, classes[five[:, 0]], classes[five])
+    return line
 
 
-def both(five: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The best and the five best."""
-    return five[:, 0], five
-
-
-RIVALS: dict[str, Callable[[Split, float], None]] = {"ovr": fit_ovr, "sgd": fit_sgd, "omikuji": fit_omikuji}
+RIVALS: dict[str, Callable[[Split, float, int], Line]] = {"ovr": fit_ovr, "sgd": fit_sgd, "omikuji": fit_omikuji}
 
 
 def compare_top(n: int, d: int, k: int) -> None:
@@ -214,32 +254,32 @@ def main() -> None:
     parser.add_argument("--rivals", default="ovr,sgd", help=f"some of {','.join(RIVALS)}")
     parser.add_argument("--C", type=float, default=1.0)
     parser.add_argument("--tol", type=float, default=1e-2)
+    parser.add_argument("--jobs", type=int, default=1, help="threads of our machines")
     parser.add_argument("--verbose", type=int, default=0)
+    parser.add_argument("--whole", type=int, default=1000, help="classes up to which one-vs-rest is fitted to all")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="CSV file that lines are put into")
     parser.add_argument("--top", action="store_true", help="predict_top instead of fits")
     parser.add_argument(
         "--data", type=Path, help="folder with sector and news20 as LIBSVM files: fits on these instead"
     )
     args = parser.parse_args()
-    with pinned(1):
+    with pinned(args.jobs):
         if args.top:
             compare_top(100_000, 200_000, 100_000)
             return
-        for name, data in _tasks(args):
-            classes = len(np.unique(data.y))
-            print(
-                f"{name}: {data.X.shape[0]} rows, {data.X.shape[1]} features, {classes} classes; top-1, top-5, macro-F1"
-            )
+        for data in _tasks(args):
             for machine in filter(None, args.machines.split(",")):
-                fit_ours(data, getattr(skmargin, machine)(C=args.C, tol=args.tol, n_jobs=1, verbose=args.verbose))
+                made = getattr(skmargin, machine)(C=args.C, tol=args.tol, n_jobs=args.jobs, verbose=args.verbose)
+                fit_ours(data, made).keep(args.out)
             for rival in filter(None, args.rivals.split(",")):
-                RIVALS[rival](data, args.C)
+                RIVALS[rival](data, args.C, args.whole).keep(args.out)
 
 
-def _tasks(args: argparse.Namespace) -> list[tuple[str, Split]]:
+def _tasks(args: argparse.Namespace) -> list[Split]:
     if not args.data:
         n, d, k = SIZES[args.size]
         X, y = text_like(n, d, k, TEST)
-        return [(f"generated ({args.size})", Split(X[:n], y[:n], X[n:], y[n:]))]
+        return [Split(args.size, X[:n], y[:n], X[n:], y[n:])]
     found = []
     for name in ("sector", "news20"):
         data = load(name, args.data)
@@ -247,7 +287,7 @@ def _tasks(args: argparse.Namespace) -> list[tuple[str, Split]]:
             order = np.random.default_rng(0).permutation(len(data.y))
             fit, test = order[len(order) // 5 :], order[: len(order) // 5]
             data = data._replace(X=data.X[fit], y=data.y[fit], X_test=data.X[test], y_test=data.y[test])
-        found.append((name, Split(_short(data.X), data.y, _short(data.X_test), data.y_test)))
+        found.append(Split(name, _short(data.X), data.y, _short(data.X_test), data.y_test))
     return found
 
 

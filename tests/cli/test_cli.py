@@ -236,7 +236,11 @@ def test_libsvm_files_stay_sparse_and_may_lack_features_and_classes(tmp_path):
     run("report", model, part, "--out", page)
     assert json_of(page)["dataset"]["class_counts"] == [2, 1, 0]
     part.write_text("0 1:1\n7 1:1\n")
-    assert "does not know the class '7'" in run("report", model, part, "--out", page, code=1).stderr
+    shown = run("report", model, part, "--out", page)
+    assert "1 samples of 1 classes that the model does not know, as '7', count as mistakes." in shown.stderr
+    assert "of 2 samples right" in shown.stdout and json_of(page)["models"][0]["unknown"] == 1
+    part.write_text("7 1:1\n8 1:1\n")
+    assert "does not know the class '7', nor any other" in run("report", model, part, "--out", page, code=1).stderr
     part.write_text("0 9:1\n")
     assert run("predict", model, part, "--out", out, code=1).stderr.startswith("skmargin: ")
 

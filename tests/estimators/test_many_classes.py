@@ -144,6 +144,29 @@ def test_two_classes_stay_dense():
     assert isinstance(sparse_fit(CrammerSingerSVC(), X, y).coef_, np.ndarray)
 
 
+@pytest.mark.parametrize("model", DUAL, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_certificate_is_that_of_the_published_numbers(model, dtype):
+    """Objective of ``coef_`` and ``intercept_`` on the rows as given, one number after the other in float64."""
+    X, y = text(dtype=dtype)
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    found = sparse_fit(clone(model).set_params(tol=1e-3), X, y, sample_weight=weight)
+    W = found.coef_.toarray().astype(float)
+    F = X.toarray().astype(float) @ W.T + found.intercept_
+    own = np.arange(len(y)), y
+    hinges = np.maximum(0, 1 - F[own][:, None] + F)
+    hinges[own] = 0
+    hinges = -np.sort(-hinges, axis=1)
+    kind = type(model).__name__
+    counted = 3 if kind == "TopKSVC" else 1
+    losses = hinges.sum(axis=1) if kind == "WestonWatkinsSVC" else hinges[:, :counted].mean(axis=1)
+    p = getattr(model, "p", 2)
+    penalty = 0.5 * np.sum(np.linalg.norm(W, axis=1) ** p) ** (2 / p)
+    assert found.objective_ == pytest.approx(penalty + model.C * weight @ losses, rel=1e-12)
+    dense = clone(model).set_params(tol=1e-6).fit(X, y, sample_weight=weight)
+    assert found.objective_ * (1 - found.dual_gap_) <= dense.objective_ * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 def test_weights_are_exact(intercept):
     X, y = text(300, 200, 40)
@@ -161,14 +184,15 @@ def test_weights_are_exact(intercept):
     assert balanced.objective_ == pytest.approx(same.objective_, rel=1.5e-5)
 
 
-def test_warm_start_goes_on_where_the_last_fit_ended():
+@pytest.mark.parametrize("machine", DUAL, ids=lambda m: type(m).__name__)
+def test_warm_start_goes_on_where_the_last_fit_ended(machine):
     X, y = text()
-    model = CrammerSingerSVC(tol=1e-4, warm_start=True)
+    model = clone(machine).set_params(tol=1e-4, warm_start=True)
     first = sparse_fit(model, X, y).n_iter_
     assert sparse_fit(model, X, y).n_iter_ < first
-    model.set_params(C=2)
+    model.set_params(C=2 * machine.C)
     assert sparse_fit(model, X, y).dual_gap_ <= 1e-4
-    cold = sparse_fit(CrammerSingerSVC(C=2, tol=1e-4), X, y)
+    cold = sparse_fit(clone(machine).set_params(C=2 * machine.C, tol=1e-4), X, y)
     assert model.objective_ == pytest.approx(cold.objective_, rel=1.5e-4)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from sklearn.metrics import confusion_matrix, top_k_accuracy_score
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import confusion_matrix, f1_score, top_k_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
@@ -25,6 +26,7 @@ def test_counts_are_those_of_scikit_learn(k):
     assert_array_equal(found.support, table.sum(axis=1))
     assert_array_equal(found.predicted, table.sum(axis=0))
     assert_array_equal(found.hits, table.diagonal())
+    assert found.macro_f1() == pytest.approx(f1_score(code, guess, average="macro"))
     chosen = found.most_confused()
     errors = table.sum(axis=0) + table.sum(axis=1) - 2 * table.diagonal()
     assert len(chosen) == min(k, MAX_MATRIX)
@@ -48,9 +50,10 @@ def words(n, d, k, seed=0):
 
 def test_top_accuracy_is_that_of_scikit_learn():
     X, y = words(400, 100, 30)
-    model = make_pipeline(MaxAbsScaler(), CrammerSingerSVC(tol=1e-2)).fit(X[:300], y[:300])
-    expected = top_k_accuracy_score(y[300:], model.decision_function(X[300:]), k=5, labels=np.arange(30))
-    assert top_accuracy(model, X[300:], y[300:]) == pytest.approx(expected)
+    for last in (LogisticRegression(), CrammerSingerSVC(tol=1e-2)):
+        model = make_pipeline(MaxAbsScaler(), last).fit(X[:300], y[:300])
+        expected = top_k_accuracy_score(y[300:], model.decision_function(X[300:]), k=5, labels=np.arange(30))
+        assert top_accuracy(model, X[300:], y[300:]) == pytest.approx(expected)
     assert top_accuracy(model[-1].fit(X, y % 5), X, y % 5) is None  # there are only five
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from ..comparison import Comparison, Model, advise, choose, models, telling_columns
+from ..comparison import Comparison, Model, advise, choose, models, rare_classes, telling_columns
 from ..report import ModelResult, write_report
 from ._common import (
     check_metric,
@@ -51,6 +51,8 @@ def compare(
         if not as_json:
             say(describe(comparison.summary.classes, loaded))
         tell_columns(loaded, quiet=as_json)
+        if rare := rare_classes(loaded.y, cv):
+            say(rare, stderr=True)
         if class_weight is not None:
             without = [model.name for model in chosen if model.weighted("balanced") is model]
             if without:

@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.fixes import parse_version
 
-from ..comparison import METRICS, ComparisonError, Model, tuned
+from ..comparison import METRICS, ComparisonError, Model, rare_classes, second_largest, tuned
 from ..datasets import Dataset
 from ..datasets._files import check_memory
 from ..model_files import save_model
@@ -52,9 +52,10 @@ def fit(
             return
         loaded = training_data(data, target, options)
         summary = summarize_dataset(loaded.name, loaded.X, loaded.y, loaded.feature_names)
-        if min(summary.class_counts) < cv or len(summary.classes) < 2:
+        if len(summary.classes) < 2 or second_largest(loaded.y) < cv or (proba and min(summary.class_counts) < cv):
+            which = "all (--proba)" if proba else "at least two"
             raise ComparisonError(
-                f"{data}: at least two classes with {cv} samples each are needed for {cv} folds (--cv); there are "
+                f"{data}: {which} classes need {cv} samples each for {cv} folds (--cv); there are "
                 f"{len(summary.classes)}, the smallest with {min(summary.class_counts)}."
             )
         weighted = spec.weighted(class_weight)
@@ -63,6 +64,8 @@ def fit(
         if not as_json:
             say(describe(summary.classes, loaded))
         tell_columns(loaded, quiet=as_json)
+        if rare := rare_classes(loaded.y, cv):
+            say(rare, stderr=True)
         threads = jobs or os.cpu_count()
         facts, last = fit_and_save(weighted, loaded, out, cv=cv, seed=seed, n_jobs=threads, metric=metric, proba=proba)
         if as_json:
@@ -106,6 +109,7 @@ def fit_and_save(
     scoring = METRICS[metric][0]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "The least populated class")  # `rare_classes` says it
         search = tuned(
             spec, X, cv=cv, seed=seed, n_jobs=n_jobs, columns=loaded.columns,
             scoring=None if scoring == "accuracy" else scoring,

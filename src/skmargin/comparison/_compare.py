@@ -110,7 +110,9 @@ class Comparison:
         self.models = [model.weighted(class_weight) for model in models]
         self.store = None if store is None else Path(store)
         y = _check_labels(data, cv)
-        self.splits = list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # rare classes: see `rare_classes`
+            self.splits = list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
         self.summary = summarize_dataset(data.name, data.X, data.y, data.feature_names)
         self.folds: dict[str, list[Fold]] = {model.name: [] for model in self.models}
         self.details: dict[str, ModelResult] = {}  # of the first fold, for the report
@@ -184,8 +186,7 @@ class Comparison:
         X, y = self._rows(model), self.data.y
         assert y is not None
         X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
-        smallest = np.unique(y[train], return_counts=True)[1].min()
-        inner = int(min(INNER_FOLDS, smallest))
+        inner = int(min(INNER_FOLDS, second_largest(y[train])))
         scoring = METRICS[self.metric][0]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -198,8 +199,11 @@ class Comparison:
             predicted = search.predict(X_test)
             predict_time = time.perf_counter() - start
             if number == 0:
-                best, part = search.best_estimator_, {"X_train": X_train, "y_train": y[train], "rows": test}
-                details = summarize_model(model.name, best, X_test, y[test], self.summary, **part)
+                known = np.flatnonzero(np.isin(y[test], y[train]))
+                part = {"X_train": X_train, "y_train": y[train], "rows": test[known], "unknown": len(test) - len(known)}
+                X_known, y_known = _safe_indexing(X_test, known), y[test][known]
+                best = search.best_estimator_
+                details = summarize_model(model.name, best, X_known, y_known, self.summary, **part)
                 self.details[model.name] = details
         converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
         params = {key.removeprefix("model__"): value for key, value in search.best_params_.items()}
@@ -302,17 +306,39 @@ def _parts(X: Any) -> Iterator[Any]:
 
 
 def _check_labels(data: Dataset, cv: int) -> np.ndarray:
-    """The labels, if each class has samples for all folds and for choosing parameters inside them."""
+    """The labels, if two classes have samples for all folds and for choosing parameters inside them."""
     if data.y is None:
         raise ComparisonError(f"{data.name}: the data have no labels.")
     classes, counts = np.unique(data.y, return_counts=True)
     if len(classes) < 2:
         raise ComparisonError(f"{data.name}: there is only one class, {str(classes[0])!r}; at least two are needed.")
-    needed = max(cv, 4 if cv == 2 else 3)
-    if counts.min() < needed:
+    needed = needed_samples(cv)
+    if second_largest(data.y) < needed:
         rare, n = str(classes[counts.argmin()]), counts.min()
         raise ComparisonError(
             f"{data.name}: class {rare!r} has only {n} {'sample' if n == 1 else 'samples'}, {needed} are needed for "
             f"{cv} folds. Remove the class, or use fewer folds (--cv)."
         )
     return data.y
+
+
+def needed_samples(cv: int) -> int:
+    """Samples that a class has in every fold, and for choosing parameters inside them."""
+    return max(cv, 4 if cv == 2 else 3)
+
+
+def second_largest(y: np.ndarray) -> int:
+    """Samples of the second largest class: up to so many folds can be made."""
+    return int(np.sort(np.unique(y, return_counts=True)[1])[-2])
+
+
+def rare_classes(y: np.ndarray, needed: int) -> str | None:
+    """A sentence about the classes with fewer samples than that, where there are some."""
+    counts = np.unique(y, return_counts=True)[1]
+    rare = int(np.sum(counts < needed))
+    if not rare:
+        return None
+    return (
+        f"{rare} of {len(counts)} classes have fewer than {needed} samples: where none is left to learn from, those to "
+        "be predicted count as mistakes."
+    )

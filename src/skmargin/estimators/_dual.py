@@ -180,14 +180,16 @@ class DualMachine(KernelScores):
         where it would cost the certificate, and they do better, they are published.
         """
         cap, loss = self._margin_loss(problem)
+        if isinstance(solution, ManyState):  # its last scan was of the published class vectors, in double precision
+            terms = int(np.diff(problem.X.indptr).max(initial=0))
+            rounding = certificate.solver_rounding(solution, terms, cap, loss, problem.n_classes) / solution.objective
+            return solution.objective, min(1.0, solution.gap + rounding), rounding
         if not centred and loss[0] != "odm" and solution.gap is not None:
             known = certificate.negligible_rounding(
                 solution, problem.X.shape[1], cap, loss, problem.n_classes, self.tol
             )
             if known is not None:
                 return solution.objective, min(1.0, solution.gap + known / solution.objective), 0.0
-        if isinstance(solution, ManyState):  # its last scan was of the published class vectors, in double precision
-            return solution.objective, solution.gap, 0.0
         found = self._evaluated(problem)
         if solution.gap is None:
             return found.objective, None, 0.0

@@ -24,6 +24,11 @@ class Confusion:
         pairs, self.counts = np.unique(np.int64(k) * code + guess, return_counts=True)
         self.true, self.taken_for = pairs // k, pairs % k
 
+    def macro_f1(self) -> float:
+        """The mean over the classes that are there or predicted."""
+        met = self.support + self.predicted
+        return float(np.mean(2 * self.hits[met > 0] / met[met > 0]))
+
     def most_confused(self) -> np.ndarray:
         """Positions of the classes for the matrices: all, or those with most errors where there are too many."""
         if self.k <= MAX_MATRIX:
@@ -51,11 +56,18 @@ class Confusion:
 def top_accuracy(estimator: Any, X: Any, y: np.ndarray) -> float | None:
     """Share of the samples whose class is among the five best; None where so many classes there are not, or no scores.
 
-    Machines with `predict_top` need no array of all scores.
+    Machines with `predict_top` need no array of all scores; others are asked where it is small enough.
     """
     steps = getattr(estimator, "steps", [("", estimator)])
-    if len(estimator.classes_) <= TOP or not hasattr(steps[-1][1], "predict_top"):
+    k = len(estimator.classes_)
+    if k <= TOP:
         return None
+    if not hasattr(steps[-1][1], "predict_top"):
+        scores = getattr(estimator, "decision_function", getattr(estimator, "predict_proba", None))
+        if scores is None or len(y) * k > SCORES or (found := np.asarray(scores(X))).shape != (len(y), k):
+            return None
+        best = np.argpartition(-found, TOP - 1, axis=1)[:, :TOP]
+        return float(np.mean((estimator.classes_[best] == y[:, None]).any(axis=1)))
     if len(steps) > 1:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

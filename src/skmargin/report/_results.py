@@ -70,6 +70,8 @@ class ModelResult:
     confusion_totals: list[int] = field(default_factory=list)  # test samples of each class, also those not shown
     worst_pairs: list[list[int]] = field(default_factory=list)  # (true class, predicted class, test samples)
     top5: float | None = None  # test samples whose class is among the five best
+    macro_f1: float | None = None
+    unknown: int = 0  # test samples of classes that the model was not fitted to: mistakes
     pairwise: list[list[float | None]] | None = None
     pairwise_quantity: str = ""
     hardest: list[HardSample] = field(default_factory=list)

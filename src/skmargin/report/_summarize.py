@@ -78,6 +78,7 @@ def summarize_model(
     X_train: Any = None,
     y_train: Any = None,
     rows: Any = None,
+    unknown: int = 0,
 ) -> ModelResult:
     """All that the report shows of one fitted model.
 
@@ -95,6 +96,8 @@ def summarize_model(
         The training samples, for their margins and the bounds.
     rows : array-like of shape (n_test,), default=None
         Row numbers of the test samples in the data; None numbers them from 0.
+    unknown : int, default=0
+        Further test samples, of classes that the model was not fitted to: they count as mistakes.
 
     Returns
     -------
@@ -121,17 +124,20 @@ def summarize_model(
     confusion, many = Confusion(code, guess, k), k > MANY_CLASSES
     chosen = confusion.most_confused()
     recall, precision = class_rates(confusion)
+    share, top5 = len(y_test) / (len(y_test) + unknown), top_accuracy(estimator, X_test, y_test)
     linear = None if many else LinearView.of(plain, dataset.feature_names)
     result = ModelResult(
         name=name,
         params={key: _plain(value) for key, value in final.get_params(deep=False).items()},
-        test_score=float((predicted == y_test).mean()),
+        test_score=share * float((predicted == y_test).mean()),
         certificate=_certificate(final),
         matrix_classes=place[chosen].tolist(),
         confusion=None if many else confusion.matrix(chosen),
         confusion_totals=confusion.support[chosen].tolist(),
         worst_pairs=confusion.worst_pairs(place),
-        top5=top_accuracy(estimator, X_test, y_test),
+        top5=None if top5 is None else share * top5,
+        macro_f1=confusion.macro_f1(),
+        unknown=int(unknown),
         recall=_at(recall, place, dataset),
         precision=_at(precision, place, dataset),
         calibration=calibration(estimator, X_test, predicted == y_test),

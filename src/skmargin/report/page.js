@@ -285,17 +285,19 @@
     redraw.push(() => {
       const m = models[state.model], names = m.matrix_classes.map((c) => dataset.classes[c]);
       const some = names.length < dataset.classes.length ? ` The ${names.length} of ${dataset.classes.length} classes with most errors.` : "";
+      const strangers = m.unknown ? ` ${whole(m.unknown)} test samples are of classes that the model was not fitted to: mistakes that are not shown.` : "";
       if (m.confusion) {
         const note = h("p", { class: "note" }), sums = m.confusion.map((r, i) => Math.max(1, m.confusion_totals[i] || r.reduce((s, v) => s + v, 0)));
         const worst = Math.max(0.02, ...m.confusion.flatMap((r, i) => r.map((v, j) => (i === j ? 0 : v / sums[i]))));
         note.textContent = "Errors are red, the stronger the larger their share of the row.";
-        fill(boxes[0], h("h2", {}, "Confusion matrix"), h("p", { class: "lead" }, "Rows: true class. Columns: prediction of ", name(m.name), m.fold_scores.length ? " on the test samples of the first fold." : ".", some),
+        fill(boxes[0], h("h2", {}, "Confusion matrix"), h("p", { class: "lead" }, "Rows: true class. Columns: prediction of ", name(m.name), m.fold_scores.length ? " on the test samples of the first fold." : ".", some, strangers),
           matrix(m.confusion, names, (v, i, j) => (i === j ? ["var(--good)", 0.85 * (v / sums[i]) ** 2] : ["var(--bad)", v ? 0.15 + 0.75 * (v / sums[i] / worst) : 0]), (v) => (v ? String(v) : ""),
             (v, i, j) => `${v} of ${sums[i]} samples of “${names[i]}” ${i === j ? "are classified correctly" : `are taken for “${names[j]}”`}.`, note), note);
       }
       if (!m.confusion && m.worst_pairs.length) {
-        const top = m.top5 == null ? "" : ` For ${percent(m.top5)} of the test samples the true class is among the five best.`;
-        fill(boxes[0], h("h2", {}, "Worst pairs"), h("p", { class: "lead" }, `The most frequent errors of `, name(m.name), ` among ${whole(dataset.classes.length)} classes.`, top),
+        const top = m.top5 == null ? "" : ` For ${percent(m.top5)} of the test samples the true class is among the five best.`
+          + (m.macro_f1 == null ? "" : ` Macro-F1 is ${percent(m.macro_f1)}.`);
+        fill(boxes[0], h("h2", {}, "Worst pairs"), h("p", { class: "lead" }, `The most frequent errors of `, name(m.name), ` among ${whole(dataset.classes.length)} classes.`, top, strangers),
           region("Worst pairs", h("table", {}, h("thead", {}, h("tr", {}, ["True class", "Taken for", "Samples"].map((t) => h("th", { scope: "col" }, t)))),
             h("tbody", {}, m.worst_pairs.map(([i, j, n]) => h("tr", {}, h("th", { scope: "row" }, name(dataset.classes[i])), h("td", {}, name(dataset.classes[j])), h("td", {}, whole(n))))))));
       }

@@ -75,12 +75,20 @@ def negligible_rounding(
     """The rounding of a solver's objective where that is nothing beside the tolerance, and so as good as an evaluation.
 
     The solver's last check has evaluated the class vectors that are published, on the rows as given, if all was done in
-    double precision.  Each of its scores and each published one is wrong by (d + 16) u times what its terms add up to.
+    double precision.
+    """
+    rounding = solver_rounding(solution, d, cap, loss, n_classes)
+    return rounding if rounding <= NEGLIGIBLE * tol * solution.objective else None
+
+
+def solver_rounding(solution: Any, terms: int, cap: np.ndarray, loss: tuple[Any, ...], n_classes: int) -> float:
+    """The rounding of a solver's objective, whose scores have so many terms.
+
+    Each of its scores and each published one is wrong by (terms + 16) u times what its terms add up to.
     """
     hinges = n_classes - 1 if loss[0] == "sum" else 1
     size = getattr(solution, "score_size", np.inf)
-    rounding = 4 * (d + 16) * UNIT * size * hinges * float(cap.sum()) + UNIT * (len(cap) + 16) * solution.objective
-    return rounding if rounding <= NEGLIGIBLE * tol * solution.objective else None
+    return 4 * (terms + 16) * UNIT * size * hinges * float(cap.sum()) + UNIT * (len(cap) + 16) * solution.objective
 
 
 def evaluate_margins(

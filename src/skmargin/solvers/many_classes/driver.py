@@ -50,6 +50,7 @@ class ManyState:
     objective: float
     gap: float
     n_iter: int
+    score_size: float  # what the terms of a score add up to; all of the last scan was in double precision
 
     def rescaled(self, cap: np.ndarray) -> Lists:
         """The duals for other weights: they stay feasible when they shrink or grow with their bounds."""
@@ -105,8 +106,9 @@ def solve_many(
     if not sparse_W:
         W = W.toarray(order="F")
     return ManyState(
-        W, point.b, *point.feasible, point.multipliers, cap, point.square, point.primal, point.gap, solver.n_iter
-    )
+        W, point.b, *point.feasible, point.multipliers, cap, point.square, point.primal, point.gap, solver.n_iter,
+        _score_size(X, W, point.b),
+    )  # fmt: skip
 
 
 class _Solver:
@@ -244,3 +246,15 @@ def _without_zeros(lists: Lists) -> Lists:
     kept = lists.alpha != 0
     start = np.concatenate([[0], np.cumsum(kept)])[lists.start]
     return Lists(start.astype(np.int64), lists.cls[kept], lists.alpha[kept])
+
+
+def _score_size(X: Any, W: Any, b: np.ndarray) -> float:
+    """The longest row times the longest class vector, and the largest intercept."""
+
+    def longest(rows: Any) -> float:
+        if not sparse.issparse(rows):
+            return float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)))
+        sums = np.concatenate([[0.0], np.cumsum(np.square(rows.data, dtype=np.float64))])[rows.indptr]
+        return float(np.sqrt(np.diff(sums).max(initial=0.0)))
+
+    return longest(X) * longest(W) + float(np.abs(b).max(initial=0.0))
