@@ -1,5 +1,6 @@
 """Measures of the experiments against fits and sums done by hand."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC, LinearSVC
 
-from skmargin import M3SVC, FuzzyPairwiseClassifier, LpNormSVC, MultiMarginSVC, ULDMClassifier
+from skmargin import M3SVC, FuzzyPairwiseClassifier, LpNormSVC, MultiMarginSVC, SemiSupervisedMarginSVC, ULDMClassifier
 from skmargin.comparison import Model
 from skmargin.experiments import Protocol
 from skmargin.experiments import _curves as curves
@@ -293,3 +294,10 @@ def test_published_alternation_is_at_the_optimum_below_two_and_far_above_it_for_
     records = measure(curves.above_optimum, machine, {"p": (1.5, 8.0)})
     below, above = values(records, "above optimum")
     assert abs(below) < 2e-3 < 0.05 < above
+
+
+def test_rounds_end_at_the_objective():
+    machine = SemiSupervisedMarginSVC(C_unlabeled="even", random_state=0)
+    found = values(measure(curves.rounds, machine), "above the end")
+    assert found[-1] == 0 and found[0] == max(found)
+    assert all(after <= before + 1e-3 for before, after in itertools.pairwise(found))

@@ -115,8 +115,7 @@ def few_labels(
     """Accuracy on the test rows when only 5 % of the training rows, and at least one of each class, are labelled."""
     front = scaler(X, scale)
     rows, held, y_train = front.fit_transform(X[train]), front.transform(X[test]), y[train]
-    shown = np.random.default_rng(seed).random(len(train)) < LABELLED
-    shown[np.unique(y_train, return_index=True)[1]] = True
+    shown = _shown(y_train, seed)
     if isinstance(method.estimator, (SemiSupervisedMarginSVC, SelfTrainingClassifier, LabelSpreading)):
         labels = np.where(shown, y_train, -1)
     else:
@@ -124,6 +123,21 @@ def few_labels(
     model, fit_seconds, status = fit(clone(method.estimator), rows, labels)
     score = float(np.mean(model.predict(held) == y[test]))
     return [{"quantity": "accuracy", "value": score, "fit_seconds": fit_seconds, "status": status}]
+
+
+def rounds(
+    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+) -> Records:
+    """Objective above its end, in the last stage of a machine that gives labels and solves in turns, by rounds."""
+    rows, labels = scaler(X, scale).fit_transform(X[train]), y[train]
+    model, seconds, status = fit(clone(method.estimator), rows, np.where(_shown(labels, seed), labels, -1))
+    stages, values = model.trajectory_[:, 0], model.trajectory_[:, 1]
+    last = values[stages == stages[-1]]
+    record = {"fit_seconds": seconds, "status": status}
+    return [
+        {"quantity": "above the end", "x": i / 2, "value": float(value / last[-1] - 1), **record}
+        for i, value in enumerate(last)
+    ]
 
 
 def boundary(
@@ -148,6 +162,13 @@ def boundary(
         size = {"n_train": len(train), "n_test": len(test)}
         out += [{"quantity": quantity, "x": value, "value": float(v), **size} for quantity, v in numbers.items()]
     return out
+
+
+def _shown(y: np.ndarray, seed: int) -> np.ndarray:
+    """Which labels a semi-supervised machine sees."""
+    shown = np.random.default_rng(seed).random(len(y)) < LABELLED
+    shown[np.unique(y, return_index=True)[1]] = True
+    return shown
 
 
 def _epochs(

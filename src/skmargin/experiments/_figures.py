@@ -139,6 +139,19 @@ def epochs(scores: Scores) -> Any:
     return figure
 
 
+def rounds(scores: Scores) -> Any:
+    """Objective above its end against rounds, one panel for each data set."""
+    figure, axes = _panels(len(scores.names), 3)
+    for axis, name in zip(axes, scores.names, strict=True):
+        for j, method in enumerate(scores.methods):
+            x, value = scores.curve(name, method, "above the end")
+            axis.plot(x, value, color=COLOURS[j], marker=MARKS[j], markersize=3, linewidth=1.2, label=method)
+        axis.set(title=name, xlabel="round", ylabel="objective / its end - 1")
+        _tidy(axis)
+    axes[0].legend(frameon=False, fontsize="small")
+    return figure
+
+
 def lines(scores: Scores) -> Any:
     """The separating lines of iris for each value of the parameter."""
     from ._data import load
@@ -207,5 +220,6 @@ PICTURES: dict[str, Callable[[Scores], Any]] = {
     "m3svm-figure4": sweeps,
     "m3svm-figure5": sweeps,
     "xu-figure2": epochs,
+    "xu-rounds": rounds,
     "abe-figures": lines,
 }

@@ -18,6 +18,7 @@ from ._tables import repeated, win_tie_loss
 NEAR = 2.0  # points
 WIDE = 1.5  # times
 FEW = 1000  # rows, up to which a row is many times the last digit of a figure
+RISE = 1e-3  # of an objective, above the tolerance of the solvers
 ROUNDED = 1e-4  # parameters are written with six digits
 
 
@@ -55,6 +56,7 @@ def figure_reading(scores: Scores) -> list[str]:
     readers = {
         "mcodm-figure1": _classes, "mcodm-figure2": _margins, "mcodm-figure3": _times, "m3svm-figure3": _iterations,
         "m3svm-figure4": _sweep, "m3svm-figure5": _sweep, "xu-figure2": _epochs, "abe-figures": _lines,
+        "xu-rounds": _rounds,
     }  # fmt: skip
     return readers[scores.experiment.name](scores)
 
@@ -299,6 +301,17 @@ def _epochs(scores: Scores) -> list[str]:
         ends = {method: scores.curve(name, method, "suboptimality")[1] for method in scores.methods}
         words.append(f"{name} " + ", ".join(f"{m} {v[-1]:.1e}" for m, v in ends.items() if len(v)))
     return [f"Relative suboptimality after the last epoch: {'; '.join(words)}."]
+
+
+def _rounds(scores: Scores) -> list[str]:
+    words, rises = [], 0
+    for name in scores.names:
+        for method in scores.methods:
+            x, value = scores.curve(name, method, "above the end")
+            if len(x):
+                words.append(f"{name}, {method}: {x[-1]:g} rounds from {100 * value[0]:.1f} % above")
+                rises += int((np.diff(value) > RISE).sum())
+    return [f"{'; '.join(words)}. Half rounds that raise the objective: {rises}."]
 
 
 def _lines(scores: Scores) -> list[str]:
