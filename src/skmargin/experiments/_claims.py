@@ -30,10 +30,15 @@ Judge = Callable[..., Finding | None]
 
 def judge(claim: dict[str, Any], parts: Parts) -> Finding | None:
     """The finding on a claim of prose.toml (``test`` and its arguments); None where results are missing."""
-    found = [finished(parts[name]) for name in claim["tables"] if name in parts]
+    arguments = claim.get("with", {})
+    needed = {*arguments.get("rivals", ()), *(arguments[key] for key in ("method", "rival") if key in arguments)}
+    found = []
+    for part in (parts[name] for name in claim["tables"] if name in parts):
+        reference = {part.experiment.reference} if "rivals" in arguments else set()
+        found.append(finished(part, sorted(needed | reference) or None))
     if len(found) < len(claim["tables"]) or not all(table.rows for table in found):
         return None
-    return JUDGES[claim["test"]](*found, **claim.get("with", {}))
+    return JUDGES[claim["test"]](*found, **arguments)
 
 
 def agreement(first: Scores, best: Scores) -> tuple[int, int, int]:
@@ -129,7 +134,7 @@ def _no_luck(here: Scores, others: Scores, method: str) -> Finding:
 
 
 def _ahead(scores: Scores, method: str, rival: str) -> Finding:
-    means = scores.means()
+    means = scores.means(common=True)
     gap = 100 * (means[:, scores.methods.index(method)] - means[:, scores.methods.index(rival)])
     gap = gap[np.isfinite(gap)]
     ahead, behind = int((gap > TIE).sum()), int((gap < -TIE).sum())
@@ -142,7 +147,7 @@ def _ahead(scores: Scores, method: str, rival: str) -> Finding:
 
 
 def _never_behind(scores: Scores, rivals: list[str]) -> Finding:
-    means, at = scores.means(), scores.methods.index(scores.experiment.reference)
+    means, at = scores.means(common=True), scores.methods.index(scores.experiment.reference)
     columns = [scores.methods.index(rival) for rival in rivals]
     gap = 100 * (means[:, at] - np.fmax.reduce(means[:, columns], axis=1))
     behind = [f"{data} {value:+.1f}" for data, value in zip(scores.names, gap, strict=True) if value < -TIE]

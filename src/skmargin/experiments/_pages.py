@@ -15,7 +15,7 @@ from ._curves import boundary
 from ._measures import accuracy, best_of_folds, in_turn, margin_histogram
 from ._readings import figure_reading, summary, table_reading
 from ._registry import EXPERIMENTS
-from ._runner import Result
+from ._runner import KEY, Result
 from ._scores import Scores, finished, scores
 from ._tables import BETTER, WORSE, accuracy_table, markdown, repeated
 
@@ -174,7 +174,7 @@ def _summary(paper: str, parts: Sequence[Scores]) -> list[str] | None:
 def _made(paper: str, parts: Sequence[Scores]) -> str:
     lines = [line for part in parts for found in part.lines.values() for line in found]
     versions = "; ".join(sorted({line["versions"] for line in lines}))
-    tasks = len({(line["experiment"], line["data"], line["method"], line["split"]) for line in lines})
+    tasks = len({tuple(line[name] for name in KEY) for line in lines})
     quick = " --quick" if parts[0].run == "quick" else ""
     return (
         f"Written by `skmargin reproduce {paper} --data DIR{quick}` from {tasks} tasks in [results.csv](results.csv); "

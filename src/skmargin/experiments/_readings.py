@@ -74,7 +74,7 @@ def differences(scores: Scores) -> dict[tuple[str, str], float]:
 
 def firsts(scores: Scores) -> tuple[list[str], list[str]]:
     """The data sets on which the reference has the best mean: here, and in the paper among those that are here."""
-    means, paper = scores.means(), scores.paper
+    means, paper = scores.means(common=True), scores.paper
     reference = scores.experiment.reference
     at = scores.methods.index(reference)
     ours = [data for data, line in zip(scores.names, means, strict=True) if line[at] >= np.fmax.reduce(line) - 1e-12]
@@ -121,7 +121,7 @@ def _agreement(scores: Scores) -> list[str]:
 
 def _claim(scores: Scores) -> list[str]:
     reference = scores.experiment.reference
-    means, (ours, theirs) = scores.means(), firsts(scores)
+    means, (ours, theirs) = scores.means(common=True), firsts(scores)
     at = scores.methods.index(reference)
     text = f"**Who is first.** {reference} has the best mean on {len(ours)} of {len(means)} data sets here"
     if scores.paper:
@@ -207,7 +207,7 @@ def _edges(scores: Scores) -> list[str]:
 
 
 def _at_edge(scores: Scores, row: Row, method: Model, end: Callable[..., float]) -> bool:
-    grid = thin(method.grid, row.protocol.values)
+    grid = thin(method.grid, scores.experiment.values(row, method))
     if not grid:
         return False
     name, values = next(iter(grid.items()))

@@ -16,6 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -238,7 +239,8 @@ class _Watch(threading.Thread):
 
 def compute(task: Task, X: Any, y: np.ndarray, n_train: int) -> list[dict[str, Any]]:
     """The records of one task, for rows, labels and the number of training rows of the files."""
-    protocol, n_classes = task.row.protocol, int(y.max()) + 1
+    n_classes = int(y.max()) + 1
+    protocol = replace(task.row.protocol, values=task.experiment.values(task.row, task.method))
     train, test = divide(protocol, y, n_train, task.split)
     size = {"n_train": len(train), "n_test": len(test), "n_features": X.shape[1], "n_classes": n_classes}
     most = task.experiment.max_classes.get(task.method.name, n_classes)

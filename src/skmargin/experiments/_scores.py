@@ -100,14 +100,22 @@ class Scores:
         found = [float(line[name]) for line in self.lines.get((data, method), []) if line[name]]
         return float(np.mean(found)) if found else float("nan")
 
-    def means(self, quantity: str = "accuracy") -> np.ndarray:
-        """Mean over the divisions, ``(data sets, methods)``; nan where a method did not finish."""
+    def means(self, quantity: str = "accuracy", common: bool = False) -> np.ndarray:
+        """Mean over the divisions, ``(data sets, methods)``; nan where a method did not finish.
+
+        With ``common`` over the divisions that all methods with a figure have, so that they can be compared.
+        """
         table = np.full((len(self.rows), len(self.methods)), np.nan)
         for i, data in enumerate(self.names):
-            for j, method in enumerate(self.methods):
-                found = self.values(data, method, quantity)
-                if found and self.status(data, method) in ("ok", "not converged"):
-                    table[i, j] = np.mean(list(found.values()))
+            row = {
+                j: found
+                for j, method in enumerate(self.methods)
+                if self.status(data, method) in ("ok", "not converged")
+                and (found := self.values(data, method, quantity))
+            }
+            shared = set.intersection(*map(set, row.values())) if row else set()
+            for j, found in row.items():
+                table[i, j] = np.mean([v for split, v in found.items() if not common or split in shared] or [np.nan])
         return table
 
 
@@ -133,7 +141,8 @@ def scores(experiment: Experiment, results: Sequence[Result], run: str = "full")
     return out
 
 
-def finished(scores: Scores) -> Scores:
-    """Without the data sets on which some method has not been tried yet."""
-    rows = [row for row in scores.rows if all(scores.status(row.data.name, method) for method in scores.methods)]
+def finished(scores: Scores, methods: Sequence[str] | None = None) -> Scores:
+    """Without the data sets on which one of the methods, all of them by default, has not been tried yet."""
+    needed = scores.methods if methods is None else methods
+    rows = [row for row in scores.rows if all(scores.status(row.data.name, method) for method in needed)]
     return replace(scores, rows=rows, missing=scores.missing + [row for row in scores.rows if row not in rows])

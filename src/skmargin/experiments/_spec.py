@@ -186,6 +186,8 @@ class Experiment:
         The published column beside a method, where it has another name.
     view : {"accuracy", "seconds", "parameters", "ceiling", "curve"}
         What of the results a table shows.
+    whole : tuple of str
+        Methods whose grid is taken whole, whatever a protocol says.
     """
 
     name: str
@@ -203,6 +205,7 @@ class Experiment:
     table: str = ""
     columns: dict[str, str] = field(default_factory=dict)
     view: str = "accuracy"
+    whole: tuple[str, ...] = ()
 
     def tasks(self, quick: bool = False) -> Iterator[Task]:
         """All tasks, one data set after the other."""
@@ -213,10 +216,14 @@ class Experiment:
                 for method, words in zip(methods, settings, strict=True):
                     yield Task(self, row, method, split, quick, words)
 
+    def values(self, row: Row, method: Model) -> tuple[int, int] | None:
+        """How many values of the method's grid are tried on a data set."""
+        return None if method.name in self.whole else row.protocol.values
+
     def _settings(self, row: Row, method: Model) -> str:
         """Changes with everything that changes the numbers of a task, and with nothing else."""
         data, protocol = replace(row.data, note=""), replace(row.protocol, repeats=0, budget=0.0, values=None)
-        grid = thin(method.grid, row.protocol.values)
+        grid = thin(method.grid, self.values(row, method))
         limits = self.units.get(method.name), self.max_classes.get(method.name)
         return digest(data, protocol, method.name, method.estimator, grid, method.widths, self.measure.__name__, limits)
 

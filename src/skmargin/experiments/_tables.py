@@ -32,7 +32,7 @@ def accuracy_table(scores: Scores) -> str:
         for method, mean in zip(scores.methods, line, strict=True):
             cells.append(_cell(scores, data, method, mean, best) + _beside(mean, paper.get((data, method))))
         rows.append(cells)
-    rows.append(["mean rank", *(f"{r:.2f}" for r in _mean_ranks(means))])
+    rows.append(["mean rank", *(f"{r:.2f}" for r in _mean_ranks(scores.means(common=True)))])
     theirs = _paper_means(scores, paper)
     if np.isfinite(theirs).any():
         rows.append(["mean rank, paper", *(f"{r:.2f}" if np.isfinite(r) else "" for r in _mean_ranks(theirs))])
