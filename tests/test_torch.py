@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="torch is an optional extra and is n
 
 from skmargin import M3SVC  # noqa: E402
 from skmargin.losses import LogLoss, SmoothedSumHinge  # noqa: E402
-from skmargin.regularizers import PairwisePower  # noqa: E402
+from skmargin.regularizers import PairwiseMaximum, PairwisePower  # noqa: E402
 from skmargin.solvers.primal.adam import random_start  # noqa: E402
 from skmargin.torch import M3Loss, PairwiseMarginPenalty  # noqa: E402
 
@@ -34,7 +34,25 @@ def test_penalty_is_that_of_numpy(p):
     assert PairwiseMarginPenalty(p, 0.3)(layer).item() == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("p", [1, 1.5, 2, 2.5, 4, 8])
+@pytest.mark.parametrize(("kind", "p"), [("power", np.inf), ("log_sum_exp", 0.2), ("log_sum_exp", 3.0)])
+def test_penalty_of_the_largest_distance_is_that_of_numpy(kind, p):
+    W = weights()
+    tensor = torch.tensor(W, requires_grad=True)
+    value = PairwiseMarginPenalty(p, 0.3, kind)(tensor)
+    value.backward()
+    expected, gradient = PairwiseMaximum(0.3, 0.0 if kind == "power" else p).value_gradient(W.T)
+    assert value.item() == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(tensor.grad.numpy(), gradient.T, rtol=1e-10, atol=1e-12)
+    x, y = torch.tensor(weights(20, 4, 1)), torch.arange(20) % 5
+    scores = x @ tensor.T
+    extra = M3Loss(p, 0.3, penalty=kind)(scores, y, tensor) - torch.nn.functional.cross_entropy(scores, y)
+    assert 20 * extra.item() == pytest.approx(expected, rel=1e-9)
+    for settings, text in (((0.5, 1.0, "power"), "at least 1"), ((np.inf, 1.0, "log_sum_exp"), "finite")):
+        with pytest.raises(ValueError, match=text):
+            PairwiseMarginPenalty(*settings)
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 2.5, 4, 8, np.inf])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_gradient_is_finite_where_weights_coincide(p, dtype):
     for W in (np.zeros((3, 4)), np.ones((3, 4)), weights()[[0, 0, 1]]):

@@ -6,6 +6,8 @@ the loss that goes with it (Nie, Hao and Wang, AAAI 2024).
 
 from __future__ import annotations
 
+import math
+
 try:
     import torch
     from torch import Tensor, nn
@@ -18,15 +20,18 @@ __all__ = ["M3Loss", "PairwiseMarginPenalty"]
 class PairwiseMarginPenalty(nn.Module):
     """``alpha sum_{j<l} ||w_j - w_l||^p`` over the rows ``w_l`` of a weight matrix.
 
-    The margin between two classes is ``2 / ||w_j - w_l||``.  The distances come from one Gram matrix, in single
+    The margin between two classes is ``2 / ||w_j - w_l||``; with ``p = inf`` the penalty is ``alpha`` times the largest
+    distance, the minimum margin alone.  The distances come from one Gram matrix, in single
     precision at least whatever the network computes in; where two rows coincide the gradient of their term is zero.
 
     Parameters
     ----------
     p : float, default=4.0
-        Power, at least 1.
+        Power, at least 1, or ``inf``.
     alpha : float, default=1e-3
         Strength.
+    penalty : {"power", "log_sum_exp"}, default="power"
+        ``"log_sum_exp"`` is ``alpha p log(mean_{j<l} exp(||w_j - w_l|| / p))``, as in `M3SVC`, with any positive ``p``.
 
     Examples
     --------
@@ -36,13 +41,17 @@ class PairwiseMarginPenalty(nn.Module):
     tensor(25.)
     """
 
-    def __init__(self, p: float = 4.0, alpha: float = 1e-3) -> None:
+    def __init__(self, p: float = 4.0, alpha: float = 1e-3, penalty: str = "power") -> None:
         super().__init__()
-        if not p >= 1:
+        if penalty not in ("power", "log_sum_exp"):
+            raise ValueError(f"penalty must be 'power' or 'log_sum_exp', got {penalty!r}.")
+        if penalty == "power" and not p >= 1:
             raise ValueError(f"p must be at least 1, got {p!r}.")
+        if penalty == "log_sum_exp" and not 0 < p < float("inf"):
+            raise ValueError(f"p must be positive and finite for penalty='log_sum_exp', got {p!r}.")
         if not alpha >= 0:
             raise ValueError(f"alpha must not be negative, got {alpha!r}.")
-        self.p, self.alpha = p, alpha
+        self.p, self.alpha, self.penalty = p, alpha, penalty
 
     def forward(self, layer: nn.Linear | Tensor) -> Tensor:
         """Value for a linear layer or a weight matrix with one row a class."""
@@ -57,12 +66,19 @@ class PairwiseMarginPenalty(nn.Module):
             j, l = torch.triu_indices(len(W), len(W), 1, device=W.device)
             D2 = n[j] + n[l] - 2 * G[j, l]
             apart = D2 > 0
-            powers = torch.where(apart, D2, 1).pow(self.p / 2)  # no 0 ** negative behind the mask: it would be nan
-            return self.alpha * torch.where(apart, powers, 0).sum()
+            whole = self.penalty == "log_sum_exp" or self.p == float("inf")
+            powers = torch.where(apart, D2, 1).pow(0.5 if whole else self.p / 2)  # no 0 ** negative: it would be nan
+            return self.alpha * self._together(torch.where(apart, powers, 0))
+
+    def _together(self, terms: Tensor) -> Tensor:
+        """The value of all pairs from their powers, or from their distances where those are not summed."""
+        if self.penalty == "log_sum_exp":
+            return self.p * (torch.logsumexp(terms / self.p, dim=0) - math.log(len(terms)))
+        return terms.amax() if self.p == float("inf") else terms.sum()
 
     def extra_repr(self) -> str:
         """Parameters, for printing."""
-        return f"p={self.p}, alpha={self.alpha}"
+        return f"p={self.p}, alpha={self.alpha}, penalty={self.penalty!r}"
 
 
 class M3Loss(nn.Module):
@@ -71,9 +87,11 @@ class M3Loss(nn.Module):
     Parameters
     ----------
     p : float, default=4.0
-        Power of the distances.
+        Power of the distances, or ``inf``.
     alpha : float, default=1e-3
         Strength of the penalty, as in `M3SVC`: against the *sum* of the losses.
+    penalty : {"power", "log_sum_exp"}, default="power"
+        As in `PairwiseMarginPenalty`.
     loss : {"log_loss", "hinge"}, default="log_loss"
         Cross-entropy, or the smoothed sum hinge.
     delta : float, default=1e-2
@@ -96,6 +114,7 @@ class M3Loss(nn.Module):
         p: float = 4.0,
         alpha: float = 1e-3,
         *,
+        penalty: str = "power",
         loss: str = "log_loss",
         delta: float = 1e-2,
         n_samples: int | None = None,
@@ -107,7 +126,7 @@ class M3Loss(nn.Module):
             raise ValueError(f"delta must be positive, got {delta!r}.")
         if n_samples is not None and n_samples < 1:
             raise ValueError(f"n_samples must be at least 1, got {n_samples!r}.")
-        self.penalty = PairwiseMarginPenalty(p, alpha)
+        self.penalty = PairwiseMarginPenalty(p, alpha, penalty)
         self.loss, self.delta, self.n_samples = loss, delta, n_samples
 
     def forward(self, scores: Tensor, target: Tensor, layer: nn.Linear | Tensor) -> Tensor:

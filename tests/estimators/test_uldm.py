@@ -87,6 +87,13 @@ def test_theorem_2_coefficients_point_to_the_second_class(kernel, alpha):
     assert_allclose(angle, margins.var() + alpha * (np.sum(a**2) + b**2), rtol=1e-6)
 
 
+def test_theorem_2_equality_where_the_means_coincide():
+    half = X[:40]
+    same = np.r_[half, half]
+    model = ULDMClassifier(alpha=0.1, kernel="linear").fit(same, np.repeat([0, 1], 40))
+    assert_allclose(model.coef_, 0, atol=1e-10)
+
+
 def test_one_dimension_without_penalty_is_least_squares():
     x, y = X[:, :1], SIGN
     model = ULDMClassifier(alpha=0.0, kernel="linear").fit(x, Y)

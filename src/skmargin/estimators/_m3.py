@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
-from ..regularizers import PairwisePower, SmoothPenalty
+from ..regularizers import PairwiseMaximum, PairwisePower, SmoothPenalty
 from ..rows.blocks import BlockRows
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
@@ -55,8 +55,13 @@ class M3SVC(PrimalMachine):
     ----------
     alpha : float, default=1e-3
         Strength of the penalty (the paper's lambda).
-    p : float, default=4
-        Power of the distances, at least 1.
+    p : float or "inf", default=4
+        Power of the distances, at least 1.  With ``inf`` the penalty is ``alpha max_{j<l} ||w_j - w_l||``: the minimum
+        margin alone.
+    penalty : {"power", "log_sum_exp"}, default="power"
+        ``"power"``: the sum above.  ``"log_sum_exp"``: ``alpha p log(mean_{j<l} exp(||w_j - w_l|| / p))``, the
+        paper's other form (its equation 15a, less a constant): between the mean of the distances, for a large ``p``,
+        and their maximum, for a small one.  Here ``p`` may be any positive number.
     loss : {"hinge", "log_loss"}, default="hinge"
         ``"hinge"``: the sum of ``g(1 - f_y + f_l)`` over the other classes; ``"log_loss"``: the softmax variant, with
         :meth:`predict_proba`.
@@ -146,7 +151,8 @@ class M3SVC(PrimalMachine):
     _in_blocks = True
     _parameter_constraints: ClassVar[dict] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
-        "p": [Interval(Real, 1, None, closed="left")],
+        "p": [Interval(Real, 0, None, closed="right"), StrOptions({"inf"})],
+        "penalty": [StrOptions({"power", "log_sum_exp"})],
         "loss": [StrOptions({"hinge", "log_loss"})],
         "delta": [Interval(Real, 0, None, closed="left")],
         "eps": [Interval(Real, 0, None, closed="left")],
@@ -172,7 +178,8 @@ class M3SVC(PrimalMachine):
         self,
         alpha: float = 1e-3,
         *,
-        p: float = 4,
+        p: float | str = 4,
+        penalty: str = "power",
         loss: str = "hinge",
         delta: float = 1e-2,
         eps: float = 0.0,
@@ -195,6 +202,7 @@ class M3SVC(PrimalMachine):
     ) -> None:
         self.alpha = alpha
         self.p = p
+        self.penalty = penalty
         self.loss = loss
         self.delta = delta
         self.eps = eps
@@ -241,11 +249,14 @@ class M3SVC(PrimalMachine):
         """Fit to rows in blocks."""
         if checkpoint is not None:
             raise ValueError("M3SVC keeps no checkpoint; leave checkpoint out.")
-        for name, allowed in (("kernel", ("linear",)), ("loss", ("log_loss",)), ("solver", ("auto", "newton-cg"))):
+        needed = {"kernel": ("linear",), "loss": ("log_loss",), "solver": ("auto", "newton-cg"), "penalty": ("power",)}
+        for name, allowed in needed.items():
             if (value := getattr(self, name)) not in allowed:
                 raise ValueError(
                     f"Rows in blocks and Dask collections need {name}={allowed[0]!r}, got {name}={value!r}."
                 )
+        if np.isinf(float(self.p)):
+            raise ValueError(f"Rows in blocks and Dask collections need a finite p, got p={self.p!r}.")
         self._fit_blocks(self._count_rows(rows))
 
     def _fit_blocks(self, rows: BlockRows) -> None:
@@ -352,7 +363,14 @@ class M3SVC(PrimalMachine):
         return LogLoss() if self.loss == "log_loss" else SmoothedSumHinge(self.delta)
 
     def _penalty(self) -> SmoothPenalty:
-        return PairwisePower(self.alpha, self.p)
+        p = float(self.p)
+        if self.penalty == "log_sum_exp":
+            if np.isinf(p):
+                raise ValueError("penalty='log_sum_exp' needs a finite p; its limit p = 0 is penalty='power', p=inf.")
+            return PairwiseMaximum(self.alpha, p)
+        if p < 1:
+            raise ValueError(f"penalty='power' needs p of at least 1, got p={self.p!r}.")
+        return PairwiseMaximum(self.alpha) if np.isinf(p) else PairwisePower(self.alpha, p)
 
     @available_if(_has_log_loss)
     def predict_proba(self, X: Any) -> np.ndarray:

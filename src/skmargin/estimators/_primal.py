@@ -202,9 +202,12 @@ class PrimalMachine(KernelScores):
         steps = UNIT * (len(W) + value_steps(self.kernel, problem.X.shape[1], self.degree))
         error = steps * (np.abs(K).max(axis=1) * np.abs(W).sum(axis=0).max() + np.abs(b).max())
         value, largest = self._sums(problem)(slice(0, len(K)), K @ W + b, error)
-        penalty = self._penalty().value_of_gram(inner) + self.eps * float(np.trace(inner) + b @ b)
+        distances = self._penalty()
+        penalty = distances.value_of_gram(inner) + self.eps * float(np.trace(inner) + b @ b)
         longest = float(np.square(np.sqrt(np.maximum(np.diagonal(K[own]), 0.0)) @ np.abs(W)).max())
-        lost = self.p * steps * longest / max(float(np.trace(inner)), np.finfo(float).tiny)  # digits of the penalty
+        lost = (
+            distances.degree * steps * longest / max(float(np.trace(inner)), np.finfo(float).tiny)
+        )  # digits of the penalty
         return Evaluation(value + penalty, max(0.0, largest - value) + min(1.0, lost) * penalty)
 
     def _set_solution(self, theta: np.ndarray, problem: Problem, factor: GramFactor | WideRows | None) -> None:

@@ -11,6 +11,9 @@ import numpy as np
 class SmoothPenalty(Protocol):
     """A differentiable convex penalty."""
 
+    degree: float
+    """The value grows at most like this power of the class vectors."""
+
     def value(self, W: np.ndarray) -> float:
         """Value at ``W``."""
 
