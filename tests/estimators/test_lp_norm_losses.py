@@ -4,6 +4,7 @@ from inspect import signature
 
 import cvxpy as cp
 import numpy as np
+import onnxruntime
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -13,7 +14,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skmargin import LpNormSVC, ODMClassifier
+from skmargin import LpNormSVC, ODMClassifier, get_config, set_config
+from skmargin.model_files import load_model, save_model
+from skmargin.onnx import to_onnx
 from skmargin.solvers.block_norm.interior_point import solve_interior
 from skmargin.solvers.block_norm.margin_loss import MarginLoss
 
@@ -225,8 +228,6 @@ def test_many_classes(loss):
 
 
 def test_class_vectors_that_only_the_hinge_can_have_are_refused():
-    from skmargin import get_config, set_config
-
     X, y = toy(30, 8, 3)
     before = get_config()["max_dense_bytes"]
     try:
@@ -236,3 +237,17 @@ def test_class_vectors_that_only_the_hinge_can_have_are_refused():
         assert LpNormSVC().fit(sparse.csr_array(X), y).dual_gap_ <= 1e-3
     finally:
         set_config(max_dense_bytes=before)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_files_and_graphs_score_the_same(kernel, tmp_path):
+    X, y = toy(40, 6, 3)
+    clf = LpNormSVC(loss="log_loss", solver="paper", p=1.5, kernel=kernel).fit(X, y)
+    save_model(clf, tmp_path / "model.skm")
+    again = load_model(tmp_path / "model.skm")
+    assert again.get_params() == clf.get_params()
+    np.testing.assert_array_equal(again.decision_function(X), clf.decision_function(X))
+    np.testing.assert_array_equal(again.outer_objectives_, clf.outer_objectives_)
+    session = onnxruntime.InferenceSession(to_onnx(clf, X).SerializeToString(), providers=["CPUExecutionProvider"])
+    labels = session.run(None, {session.get_inputs()[0].name: X})[0]
+    np.testing.assert_array_equal(labels.ravel(), clf.predict(X))

@@ -19,7 +19,7 @@ from skmargin import (
 from skmargin.solvers.tuning import DEFAULT
 
 KERNELS = ("rbf", "poly", "sigmoid", "laplacian")
-FEW = replace(DEFAULT, many_classes=replace(DEFAULT.many_classes, many=3, large_w=0))  # three classes are very many
+FEW = replace(DEFAULT, many_classes=replace(DEFAULT.many_classes, many=3))  # three classes are very many
 
 
 def _size(choices, wild):
@@ -96,7 +96,13 @@ MACHINES = {
     "CrammerSingerSVC": (_dual(CrammerSingerSVC), 6),
     "WestonWatkinsSVC": (_dual(WestonWatkinsSVC), 6),
     "TopKSVC": (_dual(TopKSVC, k=[1, 2]), 6),
-    "LpNormSVC": (_dual(LpNormSVC, p=[1.05, 1.1, 1.5, 2, 3, 50]), 3),
+    "LpNormSVC": (
+        _dual(
+            LpNormSVC, p=[1.05, 1.1, 1.5, 2, 3, 50], loss=["hinge", "hinge", "squared_hinge", "log_loss"],
+            solver=["auto", "auto", "auto", "paper"],
+        ),
+        3,
+    ),
     "MultiMarginSVC": (_dual(MultiMarginSVC), 6),
     "ODMClassifier": (
         _dual(

@@ -103,8 +103,12 @@ def _top_k(model, V, b, t, weight, own):
 
 
 def _lp_norm(model, V, b, t, weight, own):
-    norms = cp.norm(V, 2, axis=1)
-    return cp.square(cp.pnorm(norms, model.p)) / 2 + model.C * weight @ cp.max(cp.pos(t), axis=1)
+    norms, losses = cp.norm(V, 2, axis=1), cp.max(cp.pos(t), axis=1)
+    if model.loss == "squared_hinge":
+        losses = cp.square(losses)
+    elif model.loss == "log_loss":
+        losses = cp.logistic(cp.max(t - LARGEST * own, axis=1) - 1)  # minus the margin to the closest rival
+    return cp.square(cp.pnorm(norms, model.p)) / 2 + model.C * weight @ losses
 
 
 def _multi_margin(model, V, b, t, weight, own, C=None):

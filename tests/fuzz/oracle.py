@@ -152,7 +152,13 @@ def _lp_norm(model, machine, factor, d, weight):
     p, norms = np.longdouble(model.p), factor * np.sqrt(np.maximum(np.diagonal(machine.G), 0))
     largest = norms.max()
     penalty = largest**2 * ((norms / largest) ** p).sum() ** (2 / p) / 2 if largest > 0 else np.longdouble(0)
-    return penalty + np.longdouble(model.C) * (weight @ hinges(d).max(axis=1))
+    losses = hinges(d).max(axis=1)
+    if model.loss == "squared_hinge":
+        losses = losses**2
+    elif model.loss == "log_loss":
+        margin = d.min(axis=1)
+        losses = np.maximum(-margin, 0) + np.log1p(np.exp(-np.abs(margin)))
+    return penalty + np.longdouble(model.C) * (weight @ losses)
 
 
 def _multi_margin(model, machine, factor, d, weight):

@@ -56,6 +56,11 @@ SEARCHES = {
     "widths-only": (WestonWatkinsSVC(kernel="rbf", tol=1e-5), {"gamma": [0.1, 1.0, 5.0]}),
     "top-k": (TopKSVC(fit_intercept=False, tol=1e-6), {"C": [0.1, 1.0], "k": [1, 2]}),
     "lp-norm": (LpNormSVC(tol=1e-5), {"C": [1.0, 10.0], "p": [1.5, 2.0]}),
+    "lp-norm-losses": (
+        LpNormSVC(tol=1e-5, random_state=0),
+        {"C": [0.1, 1.0], "p": [1.5, 4.0], "loss": ["squared_hinge", "log_loss"]},
+    ),
+    "lp-norm-paper": (LpNormSVC(tol=1e-5, solver="paper", random_state=0), {"C": [0.1, 1.0], "p": [1.5, 1.8]}),
     "multi-margin": (MultiMarginSVC(tol=1e-5), {"C": [0.1, 1.0]}),
     "multi-margin-svrg": (MultiMarginSVC(solver="svrg", tol=1e-2, random_state=0), {"C": [0.001, 0.01, 0.1]}),
     "m3-adam": (M3SVC(solver="adam", tol=0.5, random_state=0), {"alpha": [1e-2, 1e-1]}),

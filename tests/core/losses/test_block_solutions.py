@@ -35,7 +35,10 @@ def objective(W, b, X, y, cap, loss, p=2.0):
     t = np.maximum(0, 1 - f[own][:, None] + f)
     t[own] = 0
     t = -np.sort(-t, axis=1)
-    value = {"max": t[:, 0], "sum": t.sum(axis=1), "top": t[:, :2].mean(axis=1)}[loss]
+    if loss == "logistic":
+        worst = np.where(np.eye(len(W), dtype=bool)[y], -np.inf, f).max(axis=1) - f[own]
+        return 0.5 * np.sum(np.linalg.norm(W, axis=1) ** p) ** (2 / p) + cap @ np.logaddexp(0, worst)
+    value = {"max": t[:, 0], "sum": t.sum(axis=1), "top": t[:, :2].mean(axis=1), "odm": t[:, 0] ** 2}[loss]
     return 0.5 * np.sum(np.linalg.norm(W, axis=1) ** p) ** (2 / p) + cap @ value
 
 
@@ -80,11 +83,12 @@ def test_every_certificate_holds(loss, fit_intercept):
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", ["max", "odm", "logistic"])
 @pytest.mark.parametrize("p", [1.1, 1.5, 3.0, 8.0])
-def test_every_certificate_of_a_block_norm_holds(p, fit_intercept):
+def test_every_certificate_of_a_block_norm_holds(p, loss, fit_intercept):
     for seed in (4, 6, 8, 13, 15, 19):
         X, y, cap, k = problem(seed)
-        task = _ext.Rows(X), _ext.Problem(y, cap, k, "max")
+        task = _ext.Rows(X), _ext.Problem(y, cap, k, loss)
         given = {"q": p / (p - 1), "mean": X.mean(axis=0), "fit_intercept": fit_intercept} | start(len(y), k)
         solve = partial(_ext.block_norm_ascent, *task, **given)
-        check_certificates(solve, partial(objective, X=X, y=y, cap=cap, loss="max", p=p))
+        check_certificates(solve, partial(objective, X=X, y=y, cap=cap, loss=loss, p=p))

@@ -32,22 +32,13 @@ class LogisticLoss {
         return cap_[i] * ((u > 0 ? -u * std::log(u) : 0.0) + (rest > 0 ? -rest * std::log1p(-u) : 0.0));
     }
 
-    // S = cap sigma(x) at the root x of the rising function  f(x) = x + h (cap sigma(x) - c), which lies in
-    // [h c - h cap, h c].  Newton steps; where one leaves the interval that holds the root, half of that.
+    // S = cap sigma(x) at the root x of  x + h (cap sigma(x) - c) = 0; 1 - sigma(x) = sigma(-x) takes a positive root
+    // to the other side.
     double best_sum(int64_t i, double h, double c) const {
-        const double scale = h * cap_[i];
-        double hi = h * c, lo = hi - scale, x = std::min(std::max(0.0, lo), hi);
-        for (int step = 0; step < 100; ++step) {  // far fewer are needed: f' lies between 1 and 1 + h cap / 4
-            const double s = sigma(x), f = x - h * c + scale * s;
-            (f > 0 ? hi : lo) = x;
-            double next = x - f / (1 + scale * s * (1 - s));
-            if (!(next >= lo && next <= hi)) next = 0.5 * (lo + hi);
-            const bool done = std::abs(next - x) <= 1e-15 * (1 + std::abs(x));
-            x = next;
-            if (done) break;
-        }
-        return cap_[i] * sigma(x);
+        const double scale = h * cap_[i], a = h * c;
+        return a <= 0.5 * scale ? cap_[i] * share(scale, a) : cap_[i] - cap_[i] * share(scale, scale - a);
     }
+
     // A rival at zero stays there while it is farther away than those that carry the loss: these have d = D'(S).
     Bounds bounds(int64_t i, const double* d, const double* alpha, int32_t m) const {
         const double u = sum_of(alpha, m) / cap_[i];
@@ -80,6 +71,24 @@ class LogisticLoss {
 
   private:
     static double sigma(double x) { return 1 / (1 + std::exp(-x)); }
+
+    // sigma(x) at the root x <= 0 of  x + scale sigma(x) = a.  Newton steps for the logarithms of scale sigma(x) and
+    // a - x, nearly straight lines where x is far below zero; where one leaves the interval of the root, half of that.
+    // With d = a - x, d exp(d) <= scale exp(a) gives its lower end.
+    static double share(double scale, double a) {
+        const double size = std::log(scale);
+        double hi = std::min(0.0, a), lo = std::max(a - scale, a - std::max(1.0, size + a)), x = 0.5 * (lo + hi);
+        for (int step = 0; step < 100; ++step) {  // about five are needed
+            const double g = size - softplus(-x) - std::log(a - x);
+            (g > 0 ? hi : lo) = x;
+            double next = x - g / (sigma(-x) + 1 / (a - x));
+            if (!(next >= lo && next <= hi)) next = 0.5 * (lo + hi);
+            const bool done = std::abs(next - x) <= 1e-15 * (1 + std::abs(x));
+            x = next;
+            if (done) break;
+        }
+        return sigma(x);
+    }
 
     const double* cap_;
 };
