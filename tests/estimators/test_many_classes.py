@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import onnxruntime
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -10,6 +11,8 @@ from sklearn.base import clone
 
 import skmargin
 from skmargin import CrammerSingerSVC, LpNormSVC, TopKSVC, WestonWatkinsSVC, model_files
+from skmargin.datasets import open_rows
+from skmargin.onnx import to_onnx
 
 DUAL = [CrammerSingerSVC(), WestonWatkinsSVC(C=0.1), TopKSVC(k=3), LpNormSVC(p=1.5), LpNormSVC(p=3)]
 LINEAR = [
@@ -215,6 +218,39 @@ def test_setting():
     skmargin.set_config(max_dense_bytes=7)
     assert skmargin.get_config() == {"max_dense_bytes": 7}
     skmargin.set_config(**before)
+
+
+def test_a_warm_start_from_blocks_after_sparse_class_vectors_begins_anew():
+    X, y = text(3000, 100, 20)
+    model = sparse_fit(CrammerSingerSVC(tol=1e-2, warm_start=True), X, y)
+    assert sparse.issparse(model.coef_)
+    rows = X.toarray()
+    blocks = open_rows(lambda: ((rows[at : at + 500], y[at : at + 500]) for at in range(0, 3000, 500)))
+    assert isinstance(model.fit(blocks).coef_, np.ndarray) and model.dual_gap_ <= 1e-2
+
+
+def test_onnx_makes_a_sparse_coef_dense_where_the_limit_allows_it():
+    X, y = text(dtype=np.float32)
+    model = sparse_fit(CrammerSingerSVC(tol=1e-2), X, y)
+    rows = X.toarray()
+    session = onnxruntime.InferenceSession(to_onnx(model, rows).SerializeToString())
+    labels = session.run(["label"], {session.get_inputs()[0].name: rows})[0]
+    assert np.mean(labels == model.predict(X)) > 0.99  # scores that are equal but for rounding
+    with skmargin.config_context(max_dense_bytes=1000), pytest.raises(Exception, match="max_dense_bytes=1000"):
+        to_onnx(model, rows)
+
+
+def test_power_law_sizes_with_classes_of_one_row_and_unseen_ones():
+    """Most classes have one row; every one has a label, also those without any vector but zero."""
+    rng = np.random.default_rng(3)
+    X, _ = text(1200, 400, 60, dtype=np.float32)
+    y = np.concatenate([np.arange(500), np.minimum(rng.zipf(1.3, 700) - 1, 499)])
+    names = np.array([f"label {label}" for label in y])
+    model = sparse_fit(CrammerSingerSVC(tol=1e-2), X[:1000], names[:1000])
+    assert len(model.classes_) == len(set(names[:1000])) == model.coef_.shape[0] and model.dual_gap_ <= 1e-2
+    classes, scores = model.predict_top(X[1000:], 5)
+    assert set(classes.ravel()) <= set(names[:1000]) and (np.diff(scores, axis=1) <= 0).all()
+    assert model.score(X[1000:], np.full(200, "never seen")) == 0
 
 
 def test_model_files_hold_a_sparse_coef(tmp_path):

@@ -93,7 +93,7 @@ class LinearScores(MarginClassifier):
     def _class_vectors(self) -> tuple[np.ndarray, np.ndarray] | None:
         """One vector and intercept a class of the last fit, if it was one of such rows and classes."""
         W, b = getattr(self, "coef_", None), getattr(self, "intercept_", None)
-        if W is None or b is None:
+        if W is None or b is None or sparse.issparse(W):
             return None
         if len(W) == 1:
             W, b = np.vstack([-W / 2, W / 2]), np.concatenate([-b / 2, b / 2])
