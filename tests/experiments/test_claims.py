@@ -80,6 +80,12 @@ def test_readings_of_a_table_are_compared_on_the_same_figures():
     plain = table({"lp-norm MC-SVM": (0.942, 0.80), "Crammer & Singer": (0.939, 0.851)}, names=names, figures=figures)
     best = table({"ours": (0.942, 0.86)}, names=names, figures=figures, beside={"ours": "lp-norm MC-SVM"})
     assert agreement(plain, best) == (1, 2, 2)
+    named = table(
+        {"other": (0.5, 0.5), "lp-norm MC-SVM": (0.942, 0.86)}, names=names, figures=figures,
+        beside={"other": "lp-norm MC-SVM"},
+    )  # fmt: skip
+    assert agreement(plain, named) == (1, 2, 2)  # the method of the same name counts
+    assert agreement(plain, plain, "Crammer & Singer") == (2, 2, 2)
 
 
 def test_ceiling():

@@ -41,10 +41,13 @@ def judge(claim: dict[str, Any], parts: Parts) -> Finding | None:
     return JUDGES[claim["test"]](*found, **arguments)
 
 
-def agreement(first: Scores, best: Scores) -> tuple[int, int, int]:
-    """Figures within two points of the paper's in two readings of a table, and how many published figures both have."""
-    before, after = _by_column(finished(first)), _by_column(finished(best))
-    both = before.keys() & after.keys()
+def agreement(first: Scores, best: Scores, column: str = "") -> tuple[int, int, int]:
+    """Figures within two points of the paper's in two readings of a table, and how many published figures both have.
+
+    With ``column`` only those of one published column.
+    """
+    before, after = _by_column(first), _by_column(best)
+    both = {cell for cell in before.keys() & after.keys() if column in ("", cell[1])}
     near = [sum(abs(one[cell]) <= NEAR for cell in both) for one in (before, after)]
     return near[0], near[1], len(both)
 
@@ -53,7 +56,7 @@ def _by_column(scores: Scores) -> dict[tuple[str, str], float]:
     """Differences from the paper by published column; the method that has its name goes first."""
     columns = scores.experiment.columns
     out: dict[tuple[str, str], float] = {}
-    for (data, method), value in sorted(differences(scores).items(), key=lambda item: item[0][1] not in columns):
+    for (data, method), value in sorted(differences(scores).items(), key=lambda item: item[0][1] in columns):
         out.setdefault((data, columns.get(method, method)), value)
     return out
 

@@ -26,7 +26,7 @@ _COUNTED = {HOLDS: "hold", PART: "in part", NOT: "not"}
 _LAST_COLUMN = """
 The verdict is that on the claim beside it; then how many of the paper's claims hold, in part or not, as its page lists
 them. The last column counts the published figures that both readings of the paper's table have, and how many of ours
-lie within two points: with the plain reading, and with the one that fits best."""
+lie within two points: with the plain reading, and with the one that fits best; of one column, where one is named."""
 
 
 def write_pages(results: Sequence[Result], folder: str | os.PathLike[str], run: str = "full") -> list[Path]:
@@ -164,8 +164,9 @@ def _summary(paper: str, parts: Sequence[Scores]) -> list[str] | None:
     counts = [f"{sum(f.verdict == word for _, f in judged)} {said}" for word, said in _COUNTED.items()]
     reading, both = READINGS[paper], "-"
     if reading["first"] in named and reading["best"] in named:
-        before, after, total = agreement(named[reading["first"]], named[reading["best"]])
-        both = f"{before} of {total}, {after} of {total}" if total else "-"
+        column = reading.get("column", "")
+        before, after, total = agreement(named[reading["first"]], named[reading["best"]], column)
+        both = f"{before} of {total}, {after} of {total}" + f" ({column})" * bool(column) if total else "-"
     verdict = f"**{finding.verdict}** (all claims: {', '.join(counts)})"
     title = f"[{TITLES[paper].rpartition('(')[2].rstrip(')')}]({paper}.md)"
     return [title, claim["says"], verdict, finding.evidence, reading["words"], both]
