@@ -129,6 +129,10 @@ class Worth:
         found = OBJECTIVES[type(self.model).__name__]
         return float(found(self.model, self.machine, factor, factor * self.margins, self.weight))
 
+    def size(self):
+        """What a relative gap refers to: the objective."""
+        return self.objective()
+
 
 def hinges(d):
     return np.maximum(1 - d, 0)

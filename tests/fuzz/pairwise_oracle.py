@@ -40,11 +40,17 @@ class PairwiseWorth:
 
     def objective(self, factor=1.0, shift=0.0):
         """With class vectors so many times as long, and intercepts higher by ``shift``."""
-        total, value, square = np.longdouble(0), OBJECTIVES[type(self.model).__name__], np.longdouble(factor) ** 2
+        return float(sum(sum(terms) for terms in self._terms(factor, shift)))
+
+    def size(self):
+        """What a relative gap refers to where the objective may be negative: the sizes of its terms."""
+        return float(sum(abs(term) for terms in self._terms(1.0, 0.0) for term in terms))
+
+    def _terms(self, factor, shift):
+        terms, square = TERMS[type(self.model).__name__], np.longdouble(factor) ** 2
         for sign, f, s, b, norm, ridge in self.parts:
             d = sign * (factor * f + shift)
-            total += value(self.model, d, s, factor * b + shift, square * norm, square * ridge)
-        return float(total)
+            yield terms(self.model, d, s, factor * b + shift, square * norm, square * ridge)
 
 
 def _mean_and_variance(d, s):
@@ -56,17 +62,17 @@ def _mean_and_variance(d, s):
 def _ldm(model, d, s, b, square, ridge):
     mean, variance = _mean_and_variance(d, s)
     loss = hinges(d) if model.loss == "hinge" else (1 - d) ** 2 / 2
-    penalty = (square + b * b) / 2
-    return penalty - model.lambda1 * mean + model.lambda2 * variance / 2 + np.longdouble(model.C) * (s @ loss)
+    spread, losses = model.lambda2 * variance / 2, np.longdouble(model.C) * (s @ loss)
+    return (square + b * b) / 2, -model.lambda1 * mean, spread, losses
 
 
 def _lssvc(model, d, s, b, square, ridge):
-    return square / 2 + np.longdouble(model.C_) / 2 * (s @ (1 - d) ** 2)
+    return square / 2, np.longdouble(model.C_) / 2 * (s @ (1 - d) ** 2)
 
 
 def _uldm(model, d, s, b, square, ridge):
     mean, variance = _mean_and_variance(d, s)
-    return np.longdouble(model.alpha_) / 2 * (ridge + b * b) - mean + variance / 2
+    return np.longdouble(model.alpha_) / 2 * (ridge + b * b), -mean, variance / 2
 
 
-OBJECTIVES = {"LDMClassifier": _ldm, "LSSVC": _lssvc, "ULDMClassifier": _uldm}
+TERMS = {"LDMClassifier": _ldm, "LSSVC": _lssvc, "ULDMClassifier": _uldm}

@@ -73,7 +73,9 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
             context = self._init_callback_context(max_subtasks=STEPS).call_on_fit_task_begin(**about)
         heard = context is not None or bool(getattr(self, "verbose", 0))
         start = time.perf_counter()
-        with listening(Progress(self, context) if heard else None):
+        # What is not finite in the end is refused (`check_finite`); on the way it is no news.
+        quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+        with listening(Progress(self, context) if heard else None), quiet:
             in_blocks = isinstance(X, OpenRows) or is_collection(X)
             (fit_rows if in_blocks else method)(self, X, y, *args, **metadata)
         if log.isEnabledFor(logging.DEBUG):

@@ -29,7 +29,7 @@ from ..solvers.dual.kernel_factor import solve_kernel_factor
 from ..solvers.dual.linear import solve_linear
 from ..solvers.dual.many_rows import SAMPLE_TOL
 from ..solvers.dual.plan import can_factor, factor_cost, first_gear_iterations
-from ..solvers.dual.state import DualState, KernelState
+from ..solvers.dual.state import DualState, KernelState, lower_bound
 from ..solvers.many_classes import ManyState, solve_many, suits
 from ._base import COUNT, GOAL, JOBS, MOST_CAP, Problem, check_caps, check_finite, fitting, seed_of, warn_of_fit
 from ._scores import KernelScores
@@ -140,16 +140,14 @@ class DualMachine(KernelScores):
         if self._is_linear():
             many = suits(problem.X, problem.n_classes, self._tuning.many_classes)
             origin = certificate.far_origin(problem.X) if self._has_free_intercept() and not many else None
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
-                solution = self._fit_centred(problem, seed, warm, origin)
+            solution = self._fit_centred(problem, seed, warm, origin)
         else:
             # Kernel rows have threads of their own, which those of BLAS would keep waiting.
-            with blas_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            with blas_threads(1):
                 solution = self._fit_kernel(problem, seed, warm)
         objective, gap, lost = solution.objective, solution.gap, 0.0
         if self._is_linear():
-            with np.errstate(over="ignore", invalid="ignore"):
-                objective, gap, lost = self._certified(problem, solution, origin is not None)
+            objective, gap, lost = self._certified(problem, solution, origin is not None)
         check_finite(self, objective)
         if self.warm_start:
             self._warm_state = WarmStart(solution, problem.y, self.C * problem.weight, loss)
@@ -193,7 +191,7 @@ class DualMachine(KernelScores):
         found = self._evaluated(problem)
         if solution.gap is None:
             return found.objective, None, 0.0
-        bound = solution.objective * (1 - solution.gap)
+        bound = lower_bound(solution.objective, solution.gap)
         if not found.gap(bound) <= self.tol and solution.gap <= self.tol:
             coef, intercept, best = self.coef_, self.intercept_, (found.gap(bound), found, 1.0)
             for share in LONGER:
@@ -285,11 +283,10 @@ class DualMachine(KernelScores):
         def solve_sample(sample: Sample, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return self._solve_sample(sample.X, sample.y, caps, k, seed)
 
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
-            found = solve_rows(
-                rows, problem, solve_sample, self._fit_loaded, free_memory, tol=self.tol, max_iter=self.max_iter,
-                seed=seed, start=start, verbose=self.verbose, save=None if points is None else points.save,
-            )  # fmt: skip
+        found = solve_rows(
+            rows, problem, solve_sample, self._fit_loaded, free_memory, tol=self.tol, max_iter=self.max_iter,
+            seed=seed, start=start, verbose=self.verbose, save=None if points is None else points.save,
+        )  # fmt: skip
         if found is not None:
             self._publish_blocks(found)
         if points is not None:

@@ -109,7 +109,8 @@ class LDMClassifier(PairwiseMachines):
     objective_ : float
         Sum of the objectives of the machines.
     dual_gap_ : float or None
-        Largest relative duality gap of the machines; None for the least-squares machine.
+        Largest duality gap of the machines, relative to the sizes of the terms of their objectives, which may cancel;
+        None for the least-squares machine.
     n_iter_ : int
         Largest number of passes of a machine; 1 for a linear system.
     n_features_in_ : int
@@ -211,13 +212,11 @@ class LDMClassifier(PairwiseMachines):
 
         def work(task: tuple[Subproblem, tuple[LDMState | None, ...]]) -> Fitted:
             if self.loss == "hinge":
-                with np.errstate(over="ignore", invalid="ignore"):  # refused below
-                    return self._hinge(prepared, *task, seed)
+                return self._hinge(prepared, *task, seed)
             return self._least_squares(prepared, task[0])
 
         items = list(zip(prepared.subproblems, starts, strict=True))
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
-            fitted = self._of_all_subproblems(work, items, most_rows(prepared.subproblems))
+        fitted = self._of_all_subproblems(work, items, most_rows(prepared.subproblems))
         if self.warm_start and self.loss == "hinge":
             problem, states = prepared.problem, tuple(one.states for one in fitted)
             self._warm_state = WarmStart(states, problem.y, problem.weight, shapes)

@@ -114,6 +114,8 @@ class LinearScores(MarginClassifier):
         if sparse.issparse(self.coef_):
             return self._sparse_scores(X)
         W, b = self._typed(X.dtype)
+        if not np.isfinite(W).all():  # class vectors beyond float32
+            return self._scores(X.astype(np.float64))
         if self._in_core(X):
             return _ext.linear_scores(**_arrays(X), W=W, b=b)
         # BLAS is slow with columns on the left.
@@ -155,7 +157,8 @@ class LinearScores(MarginClassifier):
         """Class vectors, one feature after the other in memory, and intercepts in the number type of the rows."""
         W, b = self.coef_, self.intercept_
         if W.dtype != dtype or not W.flags.f_contiguous:
-            W = np.asfortranarray(W, dtype=dtype)
+            with np.errstate(over="ignore"):
+                W = np.asfortranarray(W, dtype=dtype)
         return W, b if b.dtype == dtype else b.astype(dtype)
 
     def _in_core(self, X: Any) -> bool:

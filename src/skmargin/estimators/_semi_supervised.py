@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight
 from .._runtime.threads import blas_threads
 from ..rows.kernel_rows import KernelRows, kernel_scores
 from ..solvers.certificate import evaluate_margins
-from ..solvers.dual.state import KernelState
+from ..solvers.dual.state import KernelState, lower_bound
 from ..solvers.multi_margin.exact import pairwise_penalty
 from ..solvers.multi_margin.half_steps import ConvexSteps, DualSteps, Step, StochasticSteps
 from ..solvers.multi_margin.labels import likely_shares
@@ -233,7 +233,7 @@ class SemiSupervisedMarginSVC(MultiMarginMachine):
         shares = self._shares(np.bincount(codes, weight[given[kept]], k), weight[free].sum())
         problem = Problem(X if len(rows) == len(y) else X[rows], all_codes[rows], weight[rows], k, rows)
         # Kernel rows have threads of their own, which those of BLAS would keep waiting.
-        with nullcontext() if self._is_linear() else blas_threads(1), np.errstate(over="ignore", invalid="ignore"):
+        with nullcontext() if self._is_linear() else blas_threads(1):
             state = solve_semi_supervised(self._steps(problem), problem.y, cap[rows], shares, tuning=self._tuning)
             self._publish(problem, cap[rows], state.machine, state.labels)
         self.n_iter_ = state.n_iter
@@ -350,7 +350,8 @@ class KernelSteps:
         state = self.machine._solve_between(rows, tiny, labels, caps / self.scale, self.k, self.seed, start)
         coef, _ = state.machine(labels)
         objective = self.scale * state.objective
-        return Step(coef, self.offset * coef.sum(axis=0), objective, objective * (1 - state.gap), state.n_iter, state)
+        b, bound = self.offset * coef.sum(axis=0), lower_bound(objective, state.gap)
+        return Step(coef, b, objective, bound, state.n_iter, state)
 
 
 def unlabeled_rows(y: np.ndarray) -> np.ndarray:

@@ -42,13 +42,13 @@ class Moments(Task[dict[str, np.ndarray]]):
                 square = np.bincount(part.X.indices, weight * apart**2, minlength=d) + rest * mean**2
             else:
                 X = np.asarray(part.X)
-                weight = part.weight.astype(X.dtype)
+                share = (part.weight / total).astype(X.dtype)  # a weight itself may be no number of float32
                 near = X[0]
                 X = X - near
-                shift = (weight @ X) / total
+                shift = share @ X
                 mean = near + shift
                 X *= X
-                square = weight @ X - total * shift**2
+                square = total * (share @ X - shift**2)
             self.merge(sums, {"weight": np.array([total]), "mean": mean, "square": np.maximum(0.0, square)})
 
     def merge(self, sums: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> None:

@@ -2,10 +2,12 @@
 //
 // The class vectors that block ascent works with have taken many steps, perhaps in float32.  Here V = sum_i x_i c_i' is
 // summed anew in double precision, `batch` rows at a time where rows are dense, and what its rounding may hide is taken
-// off: with at most m additions in a sum, v_l is wrong by at most  m u sum_i |c_il| ||x_i||.  Where the intercept is
-// free the sums r_l = sum_i c_il are zero but for rounding: duals that differ by no more than r make them zero, and the
-// value changes by at most the slopes, 1 + 2 ||V|| max ||x_i||, times that.
+// off: with at most m additions in a sum, v_l is wrong by at most  e_l = m u sum_i |c_il| ||x_i||, and 1/2 ||v_l||^2 by
+// ||v_l|| e_l + 1/2 e_l^2.  Where the intercept is free the sums r_l = sum_i c_il are zero but for rounding: duals that
+// differ by no more than r make them zero, and the value changes by at most the slopes, 1 + 2 ||V|| max ||x_i||, times
+// that, and by its square.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -43,6 +45,42 @@ class Sum {
     double sum_ = 0, rest_ = 0;
 };
 
+// What rounding may hide in the value of a dual; see the head of this file.
+class DualRounding {
+  public:
+    explicit DualRounding(int32_t k) : sizes_(k), sums_(k) {}
+
+    void add_value(double gained) { counted_ += std::abs(gained); }
+    // A coefficient of class l for a row of this length.
+    void add(int32_t l, double coef, double length) {
+        sizes_[l] += std::abs(coef) * length;
+        sums_[l].add(coef);
+    }
+    // `squares` of the class vectors, of d numbers each, whose sums have so many `additions`; `longest` is the length
+    // of the longest row where the intercept is free, else zero.  The slope of the penalty at v_l is at most `slope`
+    // times its length, or times `least` where that is more.
+    double total(const std::vector<double>& squares, int64_t d, double additions, double longest_row, double slope = 1,
+                 double least = 0) const {
+        constexpr double unit = 0x1p-53;
+        double longest = 0, rounding = 8 * unit * counted_;
+        for (size_t l = 0; l < squares.size(); ++l) {
+            const double length = std::max(std::sqrt(squares[l]), least), wrong = unit * (additions + 2) * sizes_[l];
+            longest = std::max(longest, length);
+            rounding += slope * ((length + 0.5 * wrong) * wrong + unit * static_cast<double>(d) * squares[l]);
+        }
+        for (size_t l = 0; l < squares.size() && longest_row > 0; ++l) {
+            const double left = std::abs(sums_[l].value()), moved = longest_row * left;
+            rounding += left + slope * (2 * longest + moved) * moved;
+        }
+        return rounding;
+    }
+
+  private:
+    std::vector<double> sizes_;
+    std::vector<Sum> sums_;
+    double counted_ = 0;
+};
+
 // `row` gives the duals of a sample, all feasible; `known` is the value that the solver believes in, the answer where
 // the rows have no numbers of their own (kernels).
 template <class Ascent, class Row>
@@ -52,16 +90,14 @@ double dual_value(Ascent& ascent, Row row, double known) {
         return known;
     } else {
         constexpr int64_t batch = 64;
-        constexpr double unit = 0x1p-53;
         const int64_t n = ascent.n, d = rows.d;
         const int32_t k = ascent.k;
         const size_t size = static_cast<size_t>(k * d);
         const bool batches = rows.batches();
-        std::vector<double> V(size), part(batches ? size : 0), sizes(k), squares(k);
-        std::vector<Sum> sums(k);
+        std::vector<double> V(size), part(batches ? size : 0), squares(k);
+        DualRounding rounding(k);
         Sum value;
         int64_t used = 0;
-        double counted = 0;
         const auto flush = [&] {
             for (size_t j = 0; j < part.size(); ++j) V[j] += std::exchange(part[j], 0.0);
         };
@@ -70,30 +106,26 @@ double dual_value(Ascent& ascent, Row row, double known) {
             if (r.size == 0) continue;
             const double gained = ascent.loss.dual(i, r.alpha, r.size), length = std::sqrt(rows.squared_norm(i));
             value.add(gained);
-            counted += std::abs(gained);
+            rounding.add_value(gained);
             ascent.with_coefficients(i, r, [&](const int32_t* cls, int32_t m, const double* coef) {
                 rows.accumulate(batches ? part.data() : V.data(), i, cls, m, coef);
-                for (int32_t j = 0; j < m; ++j) sizes[cls[j]] += std::abs(coef[j]) * length, sums[cls[j]].add(coef[j]);
+                for (int32_t j = 0; j < m; ++j) rounding.add(cls[j], coef[j], length);
             });
             if (++used % batch == 0) flush();
         }
         flush();
-        const double additions = batches ? static_cast<double>(batch + used / batch + 2) : static_cast<double>(used);
-        double longest = 0, rounding = 8 * unit * counted;
-        for (int32_t l = 0; l < k; ++l) {
+        for (int32_t l = 0; l < k; ++l)
             for (int64_t j = 0; j < d; ++j) {
                 const double v = V[static_cast<size_t>(rows.place(l, j))];
                 squares[l] += v * v;
             }
-            longest = std::max(longest, std::sqrt(squares[l]));
-            rounding +=
-                unit * ((additions + 2) * std::sqrt(squares[l]) * sizes[l] + static_cast<double>(d) * squares[l]);
-        }
-        if (ascent.geo.intercept())
-            for (int32_t l = 0; l < k; ++l)
-                rounding += (1 + 2 * ascent.geo.longest * longest) * std::abs(sums[l].value());
-        const double fresh =
-            value.value() - half_square_of_norms(squares, ascent.geo.q, ascent.geo.class_weights) - rounding;
+        const double additions = batches ? static_cast<double>(batch + used / batch + 2) : static_cast<double>(used);
+        const double longest = ascent.geo.intercept() ? ascent.geo.longest : 0;
+        const std::vector<double>& weights = ascent.geo.class_weights;
+        const double half = half_square_of_norms(squares, ascent.geo.q, weights);
+        const double slope = weights.empty() ? 1.0 : *std::max_element(weights.begin(), weights.end());
+        const double least = ascent.geo.q < 2 ? std::sqrt(2 * half) : 0.0;
+        const double fresh = value.value() - half - rounding.total(squares, d, additions, longest, slope, least);
         return fresh == fresh ? fresh : -infinity;
     }
 }

@@ -29,6 +29,7 @@
 #include "base/random.hpp"
 #include "base/sums.hpp"
 #include "intercept/circulation.hpp"
+#include "linear/dual_value.hpp"
 #include "linear/options.hpp"
 #include "newton/point.hpp"
 #include "newton/rows.hpp"
@@ -60,6 +61,7 @@ class Newton {
         options_ = options;
         publish_duals_ = publish_duals;
         const bool done = continuation(warm, b);
+        gap += rounding_;  // which must not end the steps
         if (publish_duals_) p_.W = W_of_duals_, p_.a = feasible();
         return done;
     }
@@ -260,9 +262,8 @@ class Newton {
     // P at W, whose scores are F, or at W_of_duals_; D at feasible().
     void certify() {
         if (rows_.intercept) make_duals_feasible();
-        const std::vector<double>&a = feasible(), &V = rows_.intercept ? feasible_V_ : p_.V;
-        dual_ = -p_.half_norm(V.data());
-        for (int64_t i = 0; i < p_.n; ++i) dual_ += p_.loss.dual(i, &a[i * p_.m], p_.m);
+        const std::vector<double>& V = rows_.intercept ? feasible_V_ : p_.V;
+        dual_ = dual_value(V);
         objective = primal_at_W_ = p_.primal(p_.W, p_.F);
         gap = gap_at_W_ = objective - dual_;
         if (!publish_duals_) return;
@@ -273,6 +274,27 @@ class Newton {
         rows_.scores(W_of_duals_, p_.buffer.data());
         objective = p_.primal(W_of_duals_, p_.buffer);
         gap = objective - dual_;
+    }
+    // The value of the dual; sets its rounding.
+    double dual_value(const std::vector<double>& V) {
+        const std::vector<double>& a = feasible();
+        DualRounding rounding(p_.k);
+        Sum value;
+        std::vector<double> c(p_.k), squares(p_.k);
+        double longest = 0;
+        for (int64_t i = 0; i < p_.n; ++i) {
+            const double gained = p_.loss.dual(i, &a[i * p_.m], p_.m);
+            value.add(gained);
+            rounding.add_value(gained);
+            std::fill(c.begin(), c.end(), 0.0);
+            p_.add_coefficients(i, &a[i * p_.m], 1, c.data());
+            for (int32_t l = 0; l < p_.k; ++l) rounding.add(l, c[l], rows_.length[i]);
+            longest = std::max(longest, rows_.length[i]);
+        }
+        for (int32_t l = 0; l < p_.k; ++l)
+            for (int64_t j = 0; j < p_.d; ++j) squares[l] += square(V[l * p_.D + j]);
+        rounding_ = rounding.total(squares, p_.d, rows_.additions(), rows_.intercept ? longest : 0);
+        return value.value() - p_.half_norm(V.data());
     }
     // Duals that satisfy all constraints.
     const std::vector<double>& feasible() const { return rows_.intercept ? feasible_a_ : p_.a; }
@@ -296,10 +318,13 @@ class Newton {
         best_a_.assign(p_.n * p_.m, 0.0);
         p_.buffer.assign(p_.n * p_.k, 0.0);
         best_primal_ = p_.primal(best_W_, p_.buffer);
-        best_dual_ = 0;
+        best_dual_ = best_rounding_ = 0;
     }
     void remember() {
-        best_dual_ = std::max(best_dual_, dual_);  // not objective - gap: that has the rounding of a large objective
+        if (dual_ - rounding_ > best_dual_ - best_rounding_) {  // not of the gap: it has the rounding of the objective
+            best_dual_ = dual_;
+            best_rounding_ = rounding_;
+        }
         if (!(objective < best_primal_)) return;
         best_primal_ = objective;
         best_W_ = publish_duals_ ? W_of_duals_ : p_.W;
@@ -312,7 +337,9 @@ class Newton {
         p_.recompute_V();
         p_.update_scores();
         certify();
-        gap = std::min(gap, objective - best_dual_);
+        if (dual_ - rounding_ > best_dual_ - best_rounding_) return;
+        gap = objective - best_dual_;
+        rounding_ = best_rounding_;
     }
 
     const NewtonTuning tuning_;
@@ -325,8 +352,8 @@ class Newton {
     std::vector<double> previous_F_;                            // scores before the last step
     std::vector<double> feasible_a_, feasible_V_, W_of_duals_;  // of the last certificate
     std::vector<double> best_W_, best_a_;
-    double best_primal_ = infinity, best_dual_ = 0;
-    double dual_ = 0, primal_at_W_ = 0, gap_at_W_ = 0;
+    double best_primal_ = infinity, best_dual_ = 0, best_rounding_ = 0;
+    double dual_ = 0, rounding_ = 0, primal_at_W_ = 0, gap_at_W_ = 0;
     double target_fraction_ = 1;  // how well inner problems are solved: better where P at the duals alone is too large
 };
 

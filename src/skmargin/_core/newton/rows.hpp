@@ -19,8 +19,8 @@ class NewtonRows {
   public:
     NewtonRows(const double* given, int64_t n, int64_t d, int32_t k, const double* cap, bool intercept,
                InterruptPoll& poll)
-        : n(n), d(d), D(static_cast<int>(d + intercept)), k(k), intercept(intercept), X(n * D), mean(d), distance(n),
-          poll_(poll) {
+        : n(n), d(d), D(static_cast<int>(d + intercept)), k(k), intercept(intercept), X(n * D), mean(d), length(n),
+          distance(n), poll_(poll) {
         if (intercept) {
             for (int64_t i = 0; i < n; ++i)
                 for (int64_t j = 0; j < d; ++j) mean[j] += given[i * d + j] / static_cast<double>(n);
@@ -31,6 +31,7 @@ class NewtonRows {
                 X[i * D + j] = x;
                 distance[i] += x * x;
             }
+        for (int64_t i = 0; i < n; ++i) length[i] = std::sqrt(distance[i]);
         set_curvature();
         for (double& s : distance) s = curvature > 0 ? std::max(1.0, s / curvature) : 1.0;
         if (!intercept) return;
@@ -42,7 +43,7 @@ class NewtonRows {
     // F (rows x k) = X V', V: k x D
     void scores(const double* from, int64_t rows, const std::vector<double>& V, double* F) const {
         const double one = 1, zero = 0;
-        each_piece(rows, [&](int64_t at, int size) {
+        each_piece(rows, rows, [&](int64_t at, int size) {
             blas.gemm("T", "N", &k, &size, &D, &one, V.data(), &D, from + at * D, &D, &zero, F + at * k, &k);
         });
     }
@@ -51,10 +52,12 @@ class NewtonRows {
     // V += X'c, c: rows x k
     void add_products(const double* from, int64_t rows, const double* c, double* V) const {
         const double one = 1;
-        each_piece(rows, [&](int64_t at, int size) {
+        each_piece(std::min(rows, most_added), rows, [&](int64_t at, int size) {
             blas.gemm("N", "T", &D, &k, &size, &one, from + at * D, &D, c + at * k, &k, &one, V, &D);
         });
     }
+    // How often a number of V is added to, in any order that BLAS may choose.
+    double additions() const { return static_cast<double>(std::min(n, most_added) + n / most_added); }
 
     // Class vectors and intercepts for the features as given: f = W x + b.
     void publish(const std::vector<double>& from, double* W, double* b) const {
@@ -73,11 +76,13 @@ class NewtonRows {
     const int32_t k;
     const bool intercept;
     std::vector<double> X, mean;
+    std::vector<double> length;    // ||x_i||
     std::vector<double> distance;  // max(1, ||x_i||^2 / median)
     double curvature = 0;          // the median of ||x_i||^2 that are not zero
     double constant = 1;           // value of the constant feature
 
   private:
+    static constexpr int64_t most_added = 4096;  // rows of a product that is added to V: short sums round less
     void set_curvature() {
         std::vector<double> sorted;
         for (const double s : distance)
@@ -89,8 +94,8 @@ class NewtonRows {
     }
     // In pieces, so that an interrupt never waits.
     template <class Work>
-    void each_piece(int64_t rows, Work work) const {
-        const int64_t piece = std::max<int64_t>(64, 10'000'000 / (static_cast<int64_t>(D) * k));
+    void each_piece(int64_t most, int64_t rows, Work work) const {
+        const int64_t piece = std::min(std::max<int64_t>(64, 10'000'000 / (static_cast<int64_t>(D) * k)), most);
         for (int64_t from = 0; from < rows; from += piece) {
             const int64_t size = std::min(piece, rows - from);
             work(from, static_cast<int>(size));

@@ -37,7 +37,7 @@ from ...rows.arrays import Rows, core_rows, moments, suitable_storage, total_var
 from ...rows.row_cache import RowCache
 from ..dual.linear import solve_linear
 from ..dual.plan import face_steps_pay, float32_suffices, precision_stages, splits_off_mean
-from ..dual.state import GAP_FLOOR, DualLists, DualState, coefficients, relative_gap
+from ..dual.state import GAP_FLOOR, DualLists, DualState, coefficients, lower_bound, relative_gap
 from ..tuning import DEFAULT, BlockNormTuning, Tuning
 from .interior_point import InteriorPoint, half_square, solve_interior
 from .margin_loss import HINGE, MarginLoss
@@ -374,6 +374,6 @@ def _as_kernel_state(
     coef = linalg.lstsq(R.T, found.W.T)[0]
     W = coef.T @ R  # what is published, to rounding the interior point
     objective = half_square(W, p) + float(found.cap @ loss.value(loss.excess(R @ W.T + found.b, y)))
-    bound = found.objective * (1 - found.gap)
+    bound = lower_bound(found.objective, found.gap)
     gap = max(0.0, objective - bound) / max(objective, np.finfo(float).tiny)
     return LpKernelState(**vars(found) | {"W": coef, "objective": objective, "gap": gap})

@@ -18,7 +18,7 @@ from ..primal.factor import pivoted
 from ..tuning import DEFAULT, Tuning
 from .kernel import certified
 from .linear import solve_linear
-from .state import DualLists, DualState, KernelState, coefficients
+from .state import DualLists, DualState, KernelState, coefficients, lower_bound
 
 FACTOR_RTOL = 1e-11  # largest error of a factor, for rows of length one
 
@@ -69,9 +69,9 @@ def solve_kernel_factor(
         )  # fmt: skip
         n_iter += state.n_iter
         found = KernelState(state.duals.table(n_classes), state.b, n_iter=n_iter)
+        bound = lower_bound(state.objective, state.gap)
         found = certified(
-            rows, y, cap, loss, top_k, found, state.W @ R.T, fit_intercept, tol, state.objective * (1 - state.gap),
-            tuning,
+            rows, y, cap, loss, top_k, found, state.W @ R.T, fit_intercept, tol, bound, tuning
         )  # fmt: skip
         best = min(best, found, key=lambda s: s.gap)
         if best.gap <= tol or n_iter >= max_iter:

@@ -105,8 +105,14 @@ def dual_rescaling(ratio: np.ndarray, dual_sum: float, squared_norm: float) -> n
 
 def best_of_both(old: DualState, new: DualState) -> DualState:
     """The state with the lower objective, its gap taken to the higher of both lower bounds."""
-    best, bound = min(old, new, key=lambda s: s.objective), max(s.objective * (1 - s.gap) for s in (old, new))
+    best = min(old, new, key=lambda s: s.objective)
+    bound = max(lower_bound(s.objective, s.gap) for s in (old, new))
     return replace(best, gap=relative_gap(best.objective, best.objective - bound), n_iter=new.n_iter)
+
+
+def lower_bound(objective: float, gap: float) -> float:
+    """The bound that a relative gap stands for, less the rounding of both, which counts where the gap is near one."""
+    return max(0.0, objective * (1 - gap) - 4 * np.finfo(float).eps * objective)
 
 
 def relative_gap(objective: float, gap: float) -> float:

@@ -116,7 +116,7 @@ class WorkingSetAscent:
         Near a kink a loss rises for one sign of the error and does not fall for the other; elsewhere gains and losses
         add up at random.  In float32 the entries of the kernel matrix are rounded independently, and sums by as much as
         two computations of them differ, for the own class and a rival.  In float64 the rounding of a sum is
-        proportional to all that was ever added to it.
+        proportional to all that was ever added to it, the intercept last.
         """
         square, eps = np.maximum(self.rows.diagonal, 0), np.finfo(self.rows.dtype).eps
         if self.rows.dtype == np.float32:
@@ -126,7 +126,7 @@ class WorkingSetAscent:
             values = 0.0
         else:
             steps = eps * self.rows.value_steps
-            error = steps * np.sqrt(square) * self.score_mass[self.y]
+            error = steps * np.sqrt(square) * self.score_mass[self.y] + 4 * eps * float(np.abs(self.b).max())
             sizes = np.sqrt(square) @ np.abs(coefficients(self.alpha, self.y))
             values = steps * float(sizes @ sizes)  # of c'Kc in the objective and in the bound
         now, up, down = (self.losses(sign * error) for sign in (0, 1, -1))

@@ -76,7 +76,8 @@ def solve_multi_margin(
             return without_duals(replace(found, objective=(k + 1) * found.objective), cap / (k + 1))
     if state is not None and state.width > 0:
         state = None
-    constant = float(X.dtype.type(np.sqrt(k + 1)))  # as the rows hold it
+    # As the rows hold it, and with a square that is no smaller: a bound of that problem is one of Xu's as well.
+    constant = float(np.nextafter(X.dtype.type(np.sqrt(k + 1)), X.dtype.type(np.inf)))
     rows = with_constant(X, constant) if fit_intercept else X
     state = solve_linear(
         rows, y, cap / (k + 1), k, "sum", k - 1,
@@ -86,4 +87,5 @@ def solve_multi_margin(
     W, b = state.W, state.b
     if fit_intercept:
         W, b = state.W[:, :-1], constant * state.W[:, -1]
+        state = replace(state, score_size=np.inf)  # its objective is not Xu's to the last digit
     return replace(state, W=W, b=b, objective=(k + 1) * state.objective)

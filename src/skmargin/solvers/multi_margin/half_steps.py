@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...rows.arrays import Rows
-from ..dual.state import DualLists, DualState
+from ..dual.state import DualLists, DualState, lower_bound
 from .exact import solve_multi_margin
 from .svrg import solve_svrg
 
@@ -70,7 +70,7 @@ class DualSteps(LinearSteps):
 
     def _solve(self, X: Rows, labels: np.ndarray, caps: np.ndarray, start: DualState | None) -> Step:
         found = solve_multi_margin(X, labels, caps, self.n_classes, state=start, **self.options)
-        return Step(found.W, found.b, found.objective, found.objective * (1 - found.gap), found.n_iter, found)
+        return Step(found.W, found.b, found.objective, lower_bound(found.objective, found.gap), found.n_iter, found)
 
 
 class StochasticSteps(LinearSteps):
@@ -87,7 +87,7 @@ class StochasticSteps(LinearSteps):
     def _solve(self, X: Rows, labels: np.ndarray, caps: np.ndarray, last: Step | None) -> Step:
         start = None if last is None else replace(last.state, W=last.W, b=last.b)
         found = solve_svrg(X, labels, caps, self.n_classes, state=start, **self.options)
-        return Step(found.W, found.b, found.objective, found.objective * (1 - found.gap), found.n_iter, found)
+        return Step(found.W, found.b, found.objective, lower_bound(found.objective, found.gap), found.n_iter, found)
 
 
 def _spread(state: DualState, rows: np.ndarray, cap: np.ndarray) -> DualState:

@@ -249,6 +249,8 @@ class MajorizeMinimize:
         if zero < self.iterate.objective < np.inf:
             self.iterate, self.objectives[-1] = replace(self.iterate, objective=zero, point=self.inner.zero()), zero
             self.gap = self.excess = self._to_bound(zero)
+        if self.iterate.objective > self.bound:  # its scores may be further off than those of the inner problem
+            self.gap = max(self.gap, self._to_bound(self.iterate.objective))
         n_iter, converged = self.inner.n_iter, bool(self.excess <= tol)
         stuck = not (converged or self.out_of_steps or n_iter >= self.max_iter)
         return OdmSolution(
