@@ -113,6 +113,14 @@ def test_ahead_and_never_behind():
     assert verdict("never behind", found, rivals=["c"]).verdict == HOLDS
 
 
+def test_methods_are_compared_on_the_divisions_that_both_have():
+    found = table({"a": (0.9,) * 4, "b": (0.8,) * 4})
+    found.lines["iris", "b"] = [line(0.899 - 0.05, 0)]  # the first division of three
+    np.testing.assert_allclose(found.gaps("a", "b"), [5.0, 10.0, 10.0, 10.0])
+    np.testing.assert_allclose(found.means(common=True)[0], [0.899, 0.849])
+    np.testing.assert_allclose(found.means()[0], [0.9, 0.849])
+
+
 def test_drop_with_the_number_of_classes():
     names = tuple(f"segment, {k} classes" for k in (3, 4, 5, 6))
     rivals = (0.95, 0.95, 0.85, 0.85)
@@ -141,7 +149,7 @@ def test_curves():
     steps = curves({"a": {1.5: 0.0, 2.0: 0.005, 8.0: 3.0}}, "above optimum")
     assert verdict("optimal", steps, up_to=2.0).verdict == HOLDS
     finding = verdict("optimal", steps, up_to=10.0)
-    assert finding.verdict == PART and "300" in finding.evidence and "p = 8" in finding.evidence
+    assert finding.verdict == PART and "4 times the optimum" in finding.evidence and "p = 8" in finding.evidence
     assert verdict("least error", curves({"a": {1: 0.1}, "b": {1: 0.2}}, "suboptimality")).verdict == HOLDS
 
 

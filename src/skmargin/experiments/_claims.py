@@ -137,8 +137,7 @@ def _no_luck(here: Scores, others: Scores, method: str) -> Finding:
 
 
 def _ahead(scores: Scores, method: str, rival: str) -> Finding:
-    means = scores.means(common=True)
-    gap = 100 * (means[:, scores.methods.index(method)] - means[:, scores.methods.index(rival)])
+    gap = scores.gaps(method, rival)
     gap = gap[np.isfinite(gap)]
     ahead, behind = int((gap > TIE).sum()), int((gap < -TIE).sum())
     share = (len(gap) - behind) / len(gap)
@@ -150,9 +149,7 @@ def _ahead(scores: Scores, method: str, rival: str) -> Finding:
 
 
 def _never_behind(scores: Scores, rivals: list[str]) -> Finding:
-    means, at = scores.means(common=True), scores.methods.index(scores.experiment.reference)
-    columns = [scores.methods.index(rival) for rival in rivals]
-    gap = 100 * (means[:, at] - np.fmax.reduce(means[:, columns], axis=1))
+    gap = np.fmin.reduce([scores.gaps(scores.experiment.reference, rival) for rival in rivals])
     behind = [f"{data} {value:+.1f}" for data, value in zip(scores.names, gap, strict=True) if value < -TIE]
     return Finding(
         _graded(1 - len(behind) / len(gap)),
@@ -252,8 +249,8 @@ def _optimal(scores: Scores, up_to: float) -> Finding:
     worst, x, data = max(found)
     return Finding(
         _graded(near / len(found)),
-        f"{method} ends within 1 % of the optimum in {near} of {len(found)} cases; the worst is {worst:.1f} % above "
-        f"({data}, p = {x:g}).",
+        f"{method} ends within 1 % of the optimum in {near} of {len(found)} cases; the worst objective is "
+        f"{1 + worst / 100:.4g} times the optimum ({data}, p = {x:g}).",
     )
 
 

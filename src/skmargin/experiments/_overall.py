@@ -139,17 +139,17 @@ def advice(scores: Scores) -> list[str]:
 
 def pairs(scores: Scores) -> list[str]:
     """The machines of one model for all classes beside the classic decompositions: on how many sets one is ahead."""
-    means, out = scores.means(), []
+    out = []
     for a, b in (
         ("crammer-singer", "one-vs-rest"), ("crammer-singer", "one-vs-one"), ("odm", "crammer-singer"),
         ("m3", "crammer-singer"), ("lp-norm", "crammer-singer"), ("crammer-singer-rbf", "rbf-svm"), ("uldm", "rbf-svm"),
     ):  # fmt: skip
         if a in scores.methods and b in scores.methods:
-            gap = means[:, scores.methods.index(a)] - means[:, scores.methods.index(b)]
+            gap = scores.gaps(a, b)
             gap = gap[np.isfinite(gap)]
-            ahead, behind = int((gap > 1e-12).sum()), int((gap < -1e-12).sum())
+            ahead, behind = int((gap > 1e-10).sum()), int((gap < -1e-10).sum())
             out.append(
-                f"{a} is ahead of {b} on {ahead} sets and behind on {behind}, {100 * gap.mean():+.2f} points on average"
+                f"{a} is ahead of {b} on {ahead} sets and behind on {behind}, {gap.mean():+.2f} points on average"
             )
     return out
 

@@ -105,7 +105,8 @@ def _verdicts(paper: str, parts: Sequence[Scores]) -> list[str]:
             continue
         text = f"**{finding.verdict.capitalize()}:** {claim['says']} {finding.evidence}"
         if finding.verdict != HOLDS:
-            text += f" *Likeliest reason (inference):* {claim['because']}"
+            kind = "Reason" if claim.get("proved") else "Likeliest reason (inference)"
+            text += f" *{kind}:* {claim['because']}"
         lines.append(text)
     if not lines:
         return []

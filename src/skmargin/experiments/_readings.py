@@ -121,16 +121,15 @@ def _agreement(scores: Scores) -> list[str]:
 
 def _claim(scores: Scores) -> list[str]:
     reference = scores.experiment.reference
-    means, (ours, theirs) = scores.means(common=True), firsts(scores)
-    at = scores.methods.index(reference)
-    text = f"**Who is first.** {reference} has the best mean on {len(ours)} of {len(means)} data sets here"
+    ours, theirs = firsts(scores)
+    text = f"**Who is first.** {reference} has the best mean on {len(ours)} of {len(scores.rows)} data sets here"
     if scores.paper:
         text += f", on {len(theirs)} of the same sets in the paper"
     if repeated(scores):
         counts = {method: win_tie_loss(scores, method) for method in scores.methods if method != reference}
         text += "; win/tie/loss against " + ", ".join(f"{m} {w}/{t}/{l}" for m, (w, t, l) in counts.items())
     text += "."
-    gaps = {m: 100 * mean(means[:, at] - means[:, j]) for j, m in enumerate(scores.methods) if j != at}
+    gaps = {m: mean(scores.gaps(reference, m)) for m in scores.methods if m != reference}
     words = [f"{m} {gap:+.1f}" for m, gap in gaps.items() if np.isfinite(gap)]
     return [f"{text} Mean difference in points: {', '.join(words)}." if words else text]
 

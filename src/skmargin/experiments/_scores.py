@@ -100,6 +100,17 @@ class Scores:
         found = [float(line[name]) for line in self.lines.get((data, method), []) if line[name]]
         return float(np.mean(found)) if found else float("nan")
 
+    def gaps(self, method: str, rival: str) -> np.ndarray:
+        """Points by which a method is ahead of a rival on each data set, over the divisions that both have."""
+        out = np.full(len(self.rows), np.nan)
+        for i, data in enumerate(self.names):
+            if {self.status(data, name) for name in (method, rival)} <= {"ok", "not converged"}:
+                ours, theirs = self.values(data, method), self.values(data, rival)
+                both = ours.keys() & theirs.keys()
+                if both:
+                    out[i] = 100 * np.mean([ours[split] - theirs[split] for split in both])
+        return out
+
     def means(self, quantity: str = "accuracy", common: bool = False) -> np.ndarray:
         """Mean over the divisions, ``(data sets, methods)``; nan where a method did not finish.
 

@@ -89,7 +89,7 @@ def curve_table(scores: Scores, quantity: str = "above optimum") -> str:
     rows = []
     for data in scores.names:
         found = dict(zip(*scores.curve(data, method.name, quantity), strict=True))
-        rows.append([data, *(f"{100 * found[x]:.2f}" if x in found else "-" for x in values)])
+        rows.append([data, *(_per_cent(found[x]) if x in found else "-" for x in values)])
     return markdown(["data", *(f"{name} = {x:g}" for x in values)], rows)
 
 
@@ -112,3 +112,7 @@ def speed_reading(scores: Scores) -> list[str]:
             "the same."
         )
     return out
+
+
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.2f}" if abs(share) < 1 else f"{100 * share:.0f}"
