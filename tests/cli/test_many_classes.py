@@ -8,6 +8,9 @@ from sklearn.datasets import dump_svmlight_file
 from typer.testing import CliRunner
 
 from skmargin.cli._app import app
+from skmargin.cli._common import training_data
+from skmargin.comparison import models
+from skmargin.datasets import DataError
 
 
 def run(*words, code=0):
@@ -71,3 +74,14 @@ def test_probabilities_need_samples_of_every_class(files, tmp_path):
     folder, _, _ = files
     words = "fit", folder / "train.svm", "--model", "crammer-singer", "--proba", "--out", tmp_path / "m.skm", "--cv", 3
     assert "all (--proba) classes need 3 samples each for 3 folds" in run(*words, code=1).stderr
+
+
+def test_class_vectors_need_no_memory_where_they_are_sparse(tmp_path, monkeypatch):
+    path = tmp_path / "wide.svm"
+    path.write_text("".join(f"{i} {i + 1}:1 1000000:{i}\n" for i in range(2500)))  # dense: 56 GiB for a solver
+    monkeypatch.setattr("skmargin.cli._common.available_memory", lambda: 2**30)
+    known = models()
+    assert training_data(str(path), None, {}, [known["crammer-singer"], known["lp-norm"]]).X.shape == (2500, 10**6)
+    for name in ("odm", "crammer-singer-rbf"):
+        with pytest.raises(DataError, match=r"class vectors of 1000000 features need 55\.9 GiB"):
+            training_data(str(path), None, {}, [known["crammer-singer"], known[name]])

@@ -10,7 +10,7 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +28,7 @@ from ..datasets import DataError, Dataset
 from ..datasets._files import available_memory
 from ..datasets._load import TableOptions, load_training
 from ..model_files import ModelFileError
+from ..solvers.many_classes import suits
 from ._terminal import printable, say
 
 log = logging.getLogger("skmargin.cli")
@@ -92,12 +93,15 @@ def check_writable(path: Path | None) -> None:
         raise DataError(f"{path}: the folder {path.parent} cannot be written to.")
 
 
-def training_data(source: str, target: str | None, options: dict[str, Any]) -> Dataset:
+def training_data(source: str, target: str | None, options: dict[str, Any], chosen: Sequence[Model]) -> Dataset:
     """Labelled rows whose class vectors fit into memory: one wrong index makes a LIBSVM file very wide."""
     log.info("reading %s", source)
     data = load_training(source, target, TableOptions(**options))
     d, free = data.X.shape[1], available_memory()
-    needed = 3 * 8 * d * len(np.unique(np.asarray(data.y)))  # the solver has a few of its own
+    k = len(np.unique(np.asarray(data.y)))
+    needed = 3 * 8 * d * k  # the solver has a few of its own
+    if not data.is_raw and suits(data.X, k) and all(model.sparse_vectors for model in chosen):
+        needed = 8 * d * min(k, 64)  # of so many classes are dense vectors made at a time
     if free is not None and needed > free:
         raise DataError(
             f"{source}: class vectors of {d} features need {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free. "

@@ -41,7 +41,7 @@ def compare(
         check_metric(metric, class_weight)
         for path in (report, resume, save):
             check_writable(path)
-        loaded = training_data(data, target, options)
+        loaded = training_data(data, target, options, chosen)
         if names == "default":
             chosen = _affordable(chosen, loaded)
         threads = jobs or os.cpu_count()
@@ -51,7 +51,7 @@ def compare(
         if not as_json:
             say(describe(comparison.summary.classes, loaded))
         tell_columns(loaded, quiet=as_json)
-        if rare := rare_classes(loaded.y, cv):
+        if rare := rare_classes(np.asarray(loaded.y), cv):
             say(rare, stderr=True)
         if class_weight is not None:
             without = [model.name for model in chosen if model.weighted("balanced") is model]

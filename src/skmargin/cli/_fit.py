@@ -50,9 +50,13 @@ def fit(
         if metric == "accuracy" and not proba and not any(options.values()) and is_large(data, spec):
             _fit_large(spec.weighted(class_weight), data, target, out, cv, seed, jobs, as_json)
             return
-        loaded = training_data(data, target, options)
+        loaded = training_data(data, target, options, [spec])
         summary = summarize_dataset(loaded.name, loaded.X, loaded.y, loaded.feature_names)
-        if len(summary.classes) < 2 or second_largest(loaded.y) < cv or (proba and min(summary.class_counts) < cv):
+        if (
+            len(summary.classes) < 2
+            or second_largest(np.asarray(loaded.y)) < cv
+            or (proba and min(summary.class_counts) < cv)
+        ):
             which = "all (--proba)" if proba else "at least two"
             raise ComparisonError(
                 f"{data}: {which} classes need {cv} samples each for {cv} folds (--cv); there are "
@@ -64,7 +68,7 @@ def fit(
         if not as_json:
             say(describe(summary.classes, loaded))
         tell_columns(loaded, quiet=as_json)
-        if rare := rare_classes(loaded.y, cv):
+        if rare := rare_classes(np.asarray(loaded.y), cv):
             say(rare, stderr=True)
         threads = jobs or os.cpu_count()
         facts, last = fit_and_save(weighted, loaded, out, cv=cv, seed=seed, n_jobs=threads, metric=metric, proba=proba)

@@ -53,6 +53,9 @@ _RBF = {"crammer-singer-rbf", "uldm", "ls-svm", "ldm"}
 _SLOW = {"ldm"}  # only by name, or with "all"
 
 
+SPARSE_VECTORS = "CrammerSingerSVC", "WestonWatkinsSVC", "TopKSVC", "LpNormSVC"
+
+
 @dataclass(frozen=True)
 class Model:
     """One model of a comparison: its name, what it is, the estimator without scaling, and the grid.
@@ -78,6 +81,11 @@ class Model:
     def kernel(self) -> bool:
         """Whether time and memory grow with the square of the number of rows."""
         return getattr(self.estimator, "kernel", "linear") != "linear"
+
+    @property
+    def sparse_vectors(self) -> bool:
+        """Whether class vectors of very many classes are sparse (solvers/many_classes)."""
+        return self.own and not self.kernel and type(self.estimator).__name__ in SPARSE_VECTORS
 
     def weighted(self, class_weight: Any) -> Model:
         """The same model with class weights, where its estimator has any."""

@@ -129,8 +129,7 @@ class _Solver:
         self.single = single  # whether class vectors are published in float32
         self.n_iter = 0
         self.floor = min(max(1e-2 * tol, 1e-10), 1e-4)  # of the weights of the classes, see BlockNormVectors
-        new = self.tuning.new_rivals_sum if problem.loss == "sum" else self.tuning.new_rivals
-        self.most = min(new + (problem.top_k if problem.loss == "top" else 0), problem.k - 1)
+        self.most = min(self.tuning.new_rivals + (problem.top_k if problem.loss == "top" else 0), problem.k - 1)
         self.scan_flops = 2.0 * problem.rows.X.nnz * problem.k
 
     def run(self, state: ManyState | None) -> _Point:
