@@ -149,7 +149,7 @@ def test_curves():
     steps = curves({"a": {1.5: 0.0, 2.0: 0.005, 8.0: 3.0}}, "above optimum")
     assert verdict("optimal", steps, up_to=2.0).verdict == HOLDS
     finding = verdict("optimal", steps, up_to=10.0)
-    assert finding.verdict == PART and "4 times the optimum" in finding.evidence and "p = 8" in finding.evidence
+    assert finding.verdict == PART and "4.00 times the optimum" in finding.evidence and "p = 8" in finding.evidence
     assert verdict("least error", curves({"a": {1: 0.1}, "b": {1: 0.2}}, "suboptimality")).verdict == HOLDS
 
 

@@ -1,13 +1,14 @@
 """Tasks are told apart by all that changes their numbers, defaults too."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC, LinearSVC
 
 from skmargin import M3SVC, CrammerSingerSVC
 from skmargin.comparison import Model
-from skmargin.experiments import Experiment, Protocol, Row, Source, _keys
+from skmargin.experiments import EXPERIMENTS, Experiment, Protocol, Row, Source, _keys, read_results
 from skmargin.experiments import _measures as measures
 from skmargin.experiments._keys import digest, words
 
@@ -42,7 +43,7 @@ def test_defaults_of_estimators_inside_others_count():
 def test_a_parameter_that_came_later_changes_nothing_at_its_old_value(monkeypatch):
     told = words(M3SVC())
     assert "init=" not in told and "init='random'" in words(M3SVC(init="random"))
-    monkeypatch.setitem(_keys.LATER, "M3SVC", {})
+    monkeypatch.setitem(_keys.LATER, "M3SVC", {"init": "random"})
     assert words(M3SVC()) != told
 
 
@@ -74,3 +75,13 @@ def test_a_new_version_of_a_measure_makes_other_tasks(monkeypatch):
     base = settings(EXPERIMENT)
     monkeypatch.setitem(_keys.VERSIONS, "accuracy", 2)
     assert settings(EXPERIMENT) != base
+
+
+def test_committed_results_belong_to_tasks_of_today():
+    """A new parameter of a machine belongs into LATER; a changed default, or another description, wants a new run."""
+    tasks = [task for experiment in EXPERIMENTS.values() for task in experiment.tasks()]
+    known = {task.settings for task in tasks}
+    own = {(task.experiment.name, task.method.name) for task in tasks if task.method.own}
+    lines = read_results(Path(__file__).parents[2] / "docs" / "reproductions" / "results.csv")
+    lost = {(line["experiment"], line["method"]) for line in lines if line["settings"] not in known}
+    assert lines and not lost & own

@@ -250,7 +250,7 @@ def _optimal(scores: Scores, up_to: float) -> Finding:
     return Finding(
         _graded(near / len(found)),
         f"{method} ends within 1 % of the optimum in {near} of {len(found)} cases; the worst objective is "
-        f"{1 + worst / 100:.4g} times the optimum ({data}, p = {x:g}).",
+        f"{1 + worst / 100:.2f} times the optimum ({data}, p = {x:g}).",
     )
 
 

@@ -14,7 +14,7 @@ VERSIONS = {"accuracy": 1}
 # Parameters and fields that came after the first results, with the value at which everything is as it was before.
 LATER: dict[str, dict[str, Any]] = {
     "LpNormSVC": {"loss": "hinge", "solver": "auto"},
-    "M3SVC": {"init": "zero"},
+    "M3SVC": {"init": "zero", "penalty": "power"},
     "MultiMarginSVC": {"learning_rate": "adaptive"},
     "SemiSupervisedMarginSVC": {
         "solver": "dual", "learning_rate": "adaptive", "kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0,
