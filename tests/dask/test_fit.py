@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from dask.utils import key_split
 from scipy import sparse
+from sklearn.base import clone
 
 from skmargin import (
     CrammerSingerSVC,
@@ -23,7 +24,7 @@ from skmargin.rows import workers
 from skmargin.rows.blocks import Block
 from skmargin.solvers.blocks import from_rows
 from skmargin.solvers.blocks.gradient import GradientPass
-from skmargin.solvers.blocks.passes import BlockProblem
+from skmargin.solvers.blocks.passes import BlockProblem, Frame, SmoothPass
 
 MACHINES = [
     CrammerSingerSVC(random_state=0),
@@ -125,6 +126,19 @@ def test_sparse_blocks_of_few_and_of_very_many_columns():
             assert model.dual_gap_ <= 1e-2
             assert exact.objective_ * (1 - 1e-6) <= model.objective_
             assert model.objective_ * (1 - model.dual_gap_) <= exact.objective_ * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("machine", [CrammerSingerSVC(C=0.01), ODMClassifier(mu=0.0)], ids=lambda m: type(m).__name__)
+def test_dense_blocks_of_very_many_columns(machine):
+    rng = np.random.default_rng(0)
+    n, d, k = 4000, 600, 5
+    y = rng.integers(k, size=n)
+    X = (rng.normal(size=(n, d)) + 0.25 * rng.normal(size=(k, d))[y]).astype(np.float32)
+    model = clone(machine).set_params(tol=1e-2, random_state=0).fit(*arrays(X, y, part=1000))
+    exact = clone(machine).set_params(tol=1e-6).fit(X, y)
+    assert model.dual_gap_ <= 1e-2 and model.n_iter_ < 100
+    assert exact.objective_ * (1 - 1e-6) <= model.objective_
+    assert model.objective_ * (1 - model.dual_gap_) <= exact.objective_ * (1 + 1e-6)
 
 
 def test_weights_and_class_weights(rows):
@@ -249,3 +263,15 @@ def test_tasks_have_names_that_say_what_they_do(rows, client):
     CrammerSingerSVC(random_state=0).fit(*arrays(*rows[:2]))
     ours = {name for name in seen if name.startswith("skmargin")}
     assert {"skmargin-check", "skmargin-moments-draw", "skmargin-pass", "skmargin-pass-add"} <= ours
+
+
+def test_sums_arrive_as_they_were_sent(rows):
+    X, y, weight = rows
+    block = Block(X[:500], np.unique(y[:500], return_inverse=True)[1].astype(np.int32), weight[:500], 0)
+    task = SmoothPass(BlockProblem(K, "max"), Frame(np.zeros(D), np.ones(D)), np.zeros((K, D + 1)), 0.5, 0.5)
+    sums = task.zero()
+    task.add(sums, block)
+    there = pickle.loads(pickle.dumps(sums))
+    for name in ("values", "gradient", "laplacian"):
+        assert np.array_equal(getattr(there, name), getattr(sums, name))
+    assert sums.laplacian.any()

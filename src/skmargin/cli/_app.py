@@ -117,6 +117,10 @@ def fit(
     as_json: AsJson = False,
     seed: Seed = 0,
     jobs: Jobs = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Fit on Dask: the address of a scheduler, or 'local' for this machine."),
+    ] = None,
     drop: Drop = None,
     number: Number = None,
     categorical: Categorical = None,
@@ -129,7 +133,7 @@ def fit(
     from ._fit import fit
 
     options = _table(drop, number, categorical, text, date, encoding, decimal)
-    fit(data, model, out, cv, target, metric, class_weight, proba, as_json, seed, jobs, options)
+    fit(data, model, out, cv, target, metric, class_weight, proba, as_json, seed, jobs, options, dask)
 
 
 @app.command()

@@ -32,7 +32,7 @@ from ._common import (
     tell_columns,
     training_data,
 )
-from ._fit_rows import fit_rows_and_save, is_large
+from ._fit_rows import fit_rows_and_save, is_large, takes_blocks
 from ._terminal import printable, say, seconds
 
 log = logging.getLogger("skmargin.cli")
@@ -40,15 +40,18 @@ log = logging.getLogger("skmargin.cli")
 
 def fit(
     data: str, name: str, out: Path, cv: int, target: str | None, metric: str, class_weight: str | None, proba: bool,
-    as_json: bool, seed: int, jobs: int | None, options: dict[str, Any],
+    as_json: bool, seed: int, jobs: int | None, options: dict[str, Any], dask: str | None = None,
 ) -> None:  # fmt: skip
     """Tune, fit, perhaps calibrate, write, and say what was done."""
     with complaints():
         spec = find_model(name, "--model")
         check_metric(metric, class_weight)
         check_writable(out)
-        if metric == "accuracy" and not proba and not any(options.values()) and is_large(data, spec):
-            _fit_large(spec.weighted(class_weight), data, target, out, cv, seed, jobs, as_json)
+        plain = not proba and not any(options.values())
+        if dask is not None:
+            _check_for_workers(spec, plain)
+        if dask is not None or (plain and is_large(data, spec)):
+            _fit_large(spec.weighted(class_weight), data, target, out, dask, cv, seed, jobs, metric, as_json)
             return
         loaded = training_data(data, target, options, [spec])
         summary = summarize_dataset(loaded.name, loaded.X, loaded.y, loaded.feature_names)
@@ -80,26 +83,40 @@ def fit(
         always = f"always {summary.classes[most]!r}: {100 * summary.class_counts[most] / summary.n_samples:.2f} % right"
         score = f"{100 * facts['cv_score']:.2f} % {METRICS[metric][1].replace('new', 'held-out')}"
         say(f"{spec.name} with {chosen}: {score} ({cv} folds; {always}).")
-        gap = getattr(last, "dual_gap_", None)
-        gap_words = "" if gap is None else f", relative duality gap {np.max(gap):.1e}"
         calibrated = ", calibrated" if proba else ""
-        say(f"Fitted in {seconds(facts['fit_time'])}{gap_words}{calibrated}. Model file: {out}")
+        say(f"Fitted in {seconds(facts['fit_time'])}{_gap_words(last)}{calibrated}. Model file: {out}")
+
+
+def _check_for_workers(spec: Model, plain: bool) -> None:
+    """Refuse what cannot be fitted on workers."""
+    if not takes_blocks(spec):
+        raise ComparisonError(f"--dask: {spec.name} needs all rows in memory; crammer-singer, for instance, does not.")
+    if not plain:
+        raise ComparisonError("--dask reads columns of numbers: --proba and the options for columns are not for it.")
 
 
 def _fit_large(
-    spec: Model, data: str, target: str | None, out: Path, cv: int, seed: int, jobs: int | None, as_json: bool
-) -> None:
-    """The same for data that are read block by block."""
+    spec: Model, data: str, target: str | None, out: Path, dask: str | None, cv: int, seed: int, jobs: int | None,
+    metric: str, as_json: bool,
+) -> None:  # fmt: skip
+    """The same for data that are read block by block, or by workers."""
     facts, last = fit_rows_and_save(
-        spec, data, target, out, cv=cv, seed=seed, n_jobs=jobs or os.cpu_count(), verbose=int(not as_json)
-    )
+        spec, data, target, out, dask=dask, cv=cv, seed=seed, n_jobs=jobs or os.cpu_count(), metric=metric,
+        verbose=int(not as_json),
+    )  # fmt: skip
     if as_json:
         print_json(facts)
         return
     chosen = ", ".join(f"{key}={value:g}" for key, value in facts["params"].items())
-    say(f"{data}: {facts['n_rows']} rows, read in blocks.")
-    say(f"{spec.name} with {chosen}: {100 * facts['cv_score']:.2f} % right on held-out rows ({cv} folds).")
-    say(f"Fitted in {seconds(facts['fit_time'])}, relative duality gap {last.dual_gap_:.1e}. Model file: {out}")
+    say(f"{data}: {facts['n_rows']} rows, read {'in blocks' if dask is None else 'by Dask'}.")
+    score = f"{100 * facts['cv_score']:.2f} % {METRICS[metric][1].replace('new', 'held-out')}"
+    say(f"{spec.name} with {chosen}: {score} ({cv} folds).")
+    say(f"Fitted in {seconds(facts['fit_time'])}{_gap_words(last)}. Model file: {out}")
+
+
+def _gap_words(model: Any) -> str:
+    gap = getattr(model, "dual_gap_", None)
+    return "" if gap is None else f", relative duality gap {np.max(gap):.1e}"
 
 
 def fit_and_save(

@@ -1,4 +1,4 @@
-"""``skmargin fit`` of data that are too large for memory: block by block."""
+"""``skmargin fit`` of data that are too large for memory: block by block, or on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from .._runtime.memory import free_memory
-from ..comparison import Model
-from ..datasets import open_rows
+from ..comparison import METRICS, Model
+from ..datasets import DataError, open_rows
 from ..model_files import save_model
 from ..model_selection import MarginSearchCV
 from ..rows.files import Batch, OpenRows
+from ._dask import Table, workers
 from ._terminal import printable, say
 
 LARGE_SHARE = 0.25  # of the free memory, from which on a file is not read as a whole
 
 
+def takes_blocks(spec: Model) -> bool:
+    """Whether a model can be fitted to rows in blocks and on workers."""
+    fits = getattr(spec.estimator, "_in_blocks", False) and not spec.kernel
+    return fits and getattr(spec.estimator, "loss", "") != "hinge"
+
+
 def is_large(data: str, spec: Model) -> bool:
     """Whether files are too large to be read as a whole, and the model takes blocks."""
-    if (
-        not getattr(spec.estimator, "_in_blocks", False)
-        or spec.kernel
-        or getattr(spec.estimator, "loss", "") == "hinge"
-    ):
+    if not takes_blocks(spec):
         return False
     path = Path(data)
     files = [path] if path.is_file() else list(path.rglob("*")) if path.is_dir() else map(Path, glob.glob(data))
@@ -57,25 +60,54 @@ def scaled(rows: OpenRows) -> tuple[Any, OpenRows]:
 
 
 def fit_rows_and_save(
-    spec: Model, data: str, target: str | None, out: Path, *, cv: int, seed: int, n_jobs: int | None, verbose: int
-) -> tuple[dict[str, Any], Any]:
-    """Tune a model on rows in blocks and write it; gives what is known of it, and the fitted classifier."""
-    rows = open_rows(data, target=target)
-    scaler, in_range = scaled(rows)
+    spec: Model, data: str, target: str | None, out: Path, *, dask: str | None, cv: int, seed: int, n_jobs: int | None,
+    metric: str, verbose: int,
+) -> tuple[dict[str, Any], Any]:  # fmt: skip
+    """Tune a model on rows in blocks, or on the workers of a cluster, and write it.
+
+    Gives what is known of it, and the fitted classifier.
+    """
     estimator = clone(spec.estimator).set_params(random_state=seed, n_jobs=n_jobs, verbose=verbose)
+    scoring = METRICS[metric][0]
+    search = MarginSearchCV(
+        estimator, spec.grid, cv=cv, verbose=verbose, scoring=None if scoring == "accuracy" else scoring
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        search = MarginSearchCV(estimator, spec.grid, cv=cv, verbose=verbose).fit(in_range)
+        try:
+            found = _on_workers(search, data, target, dask, n_jobs) if dask else _in_blocks(search, data, target)
+            rows, scaler, n_rows = found
+        except DataError:
+            raise
+        except (ValueError, RuntimeError) as error:  # of the rows: a block or a partition is named
+            raise DataError(f"{data}: {error}") from error
     best = search.best_estimator_.set_params(verbose=0)
     facts: dict[str, Any] = {
-        "model": spec.name, "estimator": type(best).__name__, "params": search.best_params_, "metric": "accuracy",
-        "cv_score": float(search.best_score_), "cv_accuracy": float(search.best_score_),
-        "fit_time": float(search.refit_time_), "proba": False, "file": printable(out),
-        "n_rows": int(np.sum([len(one) for one in in_range.counts[1]])) if in_range.counts else None,
+        "model": spec.name, "estimator": type(best).__name__, "params": search.best_params_, "metric": metric,
+        "cv_score": float(search.best_score_), "fit_time": float(search.refit_time_), "proba": False,
+        "file": printable(out), "n_rows": n_rows,
     }  # fmt: skip
+    if metric == "accuracy":
+        facts["cv_accuracy"] = facts["cv_score"]
     metadata = {"data": printable(data), "feature_names": rows.feature_names, "zero_based": None, **facts}
     model = Pipeline([("scale", scaler), ("model", best)])
     save_model(model, out, feature_names=rows.feature_names, metadata=metadata)
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         say(f"warning: {message}", stderr=True)
     return facts, best
+
+
+def _in_blocks(search: MarginSearchCV, data: str, target: str | None) -> tuple[Any, Any, int | None]:
+    rows = open_rows(data, target=target)
+    scaler, in_range = scaled(rows)
+    search.fit(in_range)
+    return rows, scaler, int(np.sum([len(one) for one in in_range.counts[1]])) if in_range.counts else None
+
+
+def _on_workers(
+    search: MarginSearchCV, data: str, target: str | None, where: str, n_jobs: int | None
+) -> tuple[Any, Any, int | None]:
+    with workers(where, n_jobs):
+        table = Table(data, target)
+        search.fit(table.X, table.y)
+    return table, table.scaler, int(table.n_rows)

@@ -40,7 +40,7 @@ class Collections:
         """The rows as a solver takes them, after a first look at all of them; workers have threads of their own."""
         from .workers import DaskRows
 
-        return DaskRows(partitions_of(self.X, self.y, self.sample_weight))
+        return DaskRows(partitions_of(self.X, self.y, self.sample_weight), n_jobs)
 
 
 def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Partition]:

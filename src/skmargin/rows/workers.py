@@ -61,7 +61,8 @@ class DaskRows:
 
     in_memory, remote = False, True
 
-    def __init__(self, partitions: Sequence[Partition]) -> None:
+    def __init__(self, partitions: Sequence[Partition], n_jobs: int | None = 1) -> None:
+        self.n_jobs = n_jobs  # threads of this process, for what is done with a sample of the rows
         given = [value for partition in partitions for value in partition if value is not None]
         graphs = {id(value.dask): value.dask for value in given}  # blocks of one array share theirs
         self._graph = {key: task for graph in graphs.values() for key, task in dict(graph).items()}

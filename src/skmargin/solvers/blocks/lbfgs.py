@@ -2,7 +2,8 @@
 
     smooth  phi_w(W, b) = 1/2 ||W||^2 + C sum_i s_i loss_w(W x_i + b)
     step    two-loop recursion over the last pairs, from a diagonal that a sample of the rows gives
-    gap     P - D = sum of residuals + 1/2 ||gradient||^2, after the intercept is repaired as in repair.py
+    gap     P - D = sum of residuals + 1/2 ||gradient||^2, after the intercept is repaired as in repair.py; the duals of
+            all rounds raise one bound: their gradients point to all sides, and the best average of them does not
 
 The width follows the residuals, as in newton.py: their sum shrinks with its square, and they may use `GAP_SHARE` of
 ``tol``.  A larger width comes first: the problem is the easier the wider it is.
@@ -62,6 +63,7 @@ class _Run:
         self.free = problem.intercept == "free"
         self.pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=MEMORY)
         self.rounds = 0
+        self.bound = Bound((problem.n_classes, rows.n_features))
 
     def descend(self, start: tuple[np.ndarray, np.ndarray], max_rounds: int, save: SavePoint | None) -> BlockState:
         """Steps at widths that fall until the gap is certified, or rounds are used up."""
@@ -71,24 +73,24 @@ class _Run:
         width = FIRST_WIDTH * self._last_width(theta)
         inverse = self._diagonal(theta, width)
         here = self._round(theta, width)
-        best: BlockState | None = None
-        while self.rounds < max_rounds:
+        best = here
+        while True:
             theta, width, sums, _, gradient = here
-            objective = self._half(theta) + sums.loss
-            half = 0.5 * float(np.square(gradient[:, :-1]).sum())
-            report_gap(min(1.0, (sums.residual + half) / objective), self.tol)
+            objective = self._primal(here)
+            best = here if objective <= self._primal(best) else best
+            self._raise_bound(here)
+            gap = self._primal(best) - self.bound.value
+            report_gap(min(1.0, gap / objective), self.tol)
             if self.verbose:
+                half = 0.5 * float(np.square(gradient[:, :-1]).sum())
                 print_line(
                     f"blocks: round {self.rounds}, objective {objective:.6g}, width {width:.2g}, residuals "
-                    f"{sums.residual / objective:.1e}, gradient {half / objective:.1e}"
+                    f"{sums.residual / objective:.1e}, gradient {half / objective:.1e}, gap {gap / objective:.1e}"
                 )
-            if sums.residual + half <= 2 * self.tol * objective or (best is None and half < 0.1 * objective):
-                state = self._certified(theta, width, sums, objective)
-                best = state if best is None or state.gap <= best.gap else best
-                if best.gap <= self.tol:
-                    return best
+            if gap <= self.tol * self._primal(best) or self.rounds >= max_rounds:
+                break
             wanted = width * float(np.sqrt(GAP_SHARE * self.tol * objective / max(sums.residual, 1e-300)))
-            if half <= sums.residual and wanted < 0.95 * width:
+            if gap <= 2 * sums.residual and wanted < 0.95 * width:
                 width = max(wanted, NARROWER * width)
                 inverse = self._diagonal(theta, width)
                 here = self._round(theta, width)  # the pairs stay: curvature changes little beside what they tell
@@ -99,9 +101,10 @@ class _Run:
             here = following
             if save is not None:
                 save(here[0][:, :-1], here[0][:, -1])
-        theta, width, sums, *_ = here
-        state = self._certified(theta, width, sums, self._half(theta) + sums.loss)
-        return state if best is None or state.gap < best.gap else best
+        theta, width, *_ = best
+        objective = self._primal(best)
+        gap = min(1.0, (objective - self.bound.value) / objective)
+        return BlockState(theta[:, :-1].copy(), theta[:, -1].copy(), width, objective, gap, self.rounds, self.problem.C)
 
     def _step(self, here: Any, inverse: np.ndarray) -> Any:
         """The next point, or None where no step lowers the objective."""
@@ -189,23 +192,44 @@ class _Run:
         diagonal[:, -1] = max(1e-12, 2 * float(curved.sum()) / len(theta)) if self.free else 1.0
         return 1 / diagonal
 
-    def _certified(self, theta: np.ndarray, width: float, sums: PassSums, objective: float) -> BlockState:
-        gap = self._gap(theta, width, sums)
-        return BlockState(
-            theta[:, :-1].copy(), theta[:, -1].copy(), width, objective, min(1.0, gap / objective), self.rounds,
-            self.problem.C,
-        )  # fmt: skip
+    def _primal(self, here: Any) -> float:
+        return self._half(here[0]) + here[2].loss
 
-    def _gap(self, theta: np.ndarray, width: float, sums: PassSums) -> float:
-        """P - D with duals that satisfy the constraint of the free intercept."""
-        W = theta[:, :-1]
-        if not self.free:
-            return sums.residual + 0.5 * float(np.square(W - sums.gradient[:, :-1]).sum())
-        block = Block(self.sample.X, self.sample.y, self.sample.weight, 0)
-        scores = np.asarray(block.X @ W.T) + theta[:, -1]
-        found = balanced(self.problem, width, block, scores, sums.gradient[:, -1])
-        if found is None:
-            return np.inf
-        residual, moved = found  # of the sample: more residual, and other coefficients
-        gradient = sums.gradient[:, :-1] + (block.X.T @ moved).T
-        return sums.residual + residual + 0.5 * float(np.square(W - gradient).sum())
+    def _raise_bound(self, here: Any) -> None:
+        """Let the duals of a round raise the lower bound: those of the bound move towards them as far as it pays."""
+        theta, width, sums, *_ = here
+        W, gradient, residual = theta[:, :-1], sums.gradient[:, :-1], sums.residual
+        if self.free:
+            block = Block(self.sample.X, self.sample.y, self.sample.weight, 0)
+            scores = np.asarray(block.X @ W.T) + theta[:, -1]
+            found = balanced(self.problem, width, block, scores, sums.gradient[:, -1])
+            if found is None:
+                return
+            more, moved = found  # of the sample: more residual, and other coefficients
+            residual, gradient = residual + more, gradient + (block.X.T @ moved).T
+        # P - D = residual + 1/2 ||W - gradient||^2, and D is linear in the duals but for the square of the gradient.
+        linear = self._primal(here) - residual - self._half(theta) + float(np.vdot(W, gradient))
+        self.bound.rise(linear, gradient)
+
+
+class Bound:
+    """A lower bound of the minimum: duals of which only their linear part and ``sum_i c_i x_i'`` are kept.
+
+    The average of duals is one: the bound of the best point between the duals so far and new ones is a parabola.
+    """
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.linear, self.gradient = 0.0, np.zeros(shape)
+
+    @property
+    def value(self) -> float:
+        """The bound; zero for no duals."""
+        return self.linear - 0.5 * float(np.vdot(self.gradient, self.gradient))
+
+    def rise(self, linear: float, gradient: np.ndarray) -> None:
+        """Move towards other duals."""
+        change = gradient - self.gradient
+        slope = linear - self.linear - float(np.vdot(change, self.gradient))
+        share = float(np.clip(slope / max(float(np.vdot(change, change)), 1e-300), 0.0, 1.0))
+        self.linear += share * (linear - self.linear)
+        self.gradient = self.gradient + share * change

@@ -54,11 +54,18 @@ class PassSums:
     laplacian: np.ndarray | None  # (pairs, D, D), its upper triangles
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent: of the gradient the columns of features that the rows have."""
-        return {**vars(self), "gradient": packed(self.gradient)}
+        """What is sent: of the gradient the columns of features that the rows have, of the Laplacian its triangles."""
+        L = self.laplacian
+        triangles = None if L is None else L[:, *np.triu_indices(L.shape[1])]
+        return {"values": self.values, "gradient": packed(self.gradient), "laplacian": triangles}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, gradient=unpacked(state["gradient"]))
+        self.values, self.gradient, triangles = state["values"], unpacked(state["gradient"]), state["laplacian"]
+        self.laplacian = None
+        if triangles is not None:
+            D = self.gradient.shape[1]
+            self.laplacian = np.zeros((len(triangles), D, D))
+            self.laplacian[:, *np.triu_indices(D)] = triangles
 
     @property
     def loss(self) -> float:
