@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.many_classes                         # k = 1,000: a minute
     .venv/bin/python -m benchmarks.many_classes --size small-2k         # k = 2,000 and 10,000 (small-10k), n = 20,000
-    .venv/bin/python -m benchmarks.many_classes --size 10k              # k = 10,000, n = 50,000 (also 1k, 3k, 30k)
+    .venv/bin/python -m benchmarks.many_classes --size 10k              # k = 10,000, n = 50,000 (also 1k, 3k, 20k, 30k)
     .venv/bin/python -m benchmarks.many_classes --size large            # k = 10,000, n = 200,000, d = 200,000
     .venv/bin/python -m benchmarks.many_classes --size huge --rivals "" # k = 100,000, n = 400,000: an hour
     .venv/bin/python -m benchmarks.many_classes --top                   # predict_top against blocks of SciPy's product
@@ -45,6 +45,7 @@ SIZES = {
     "1k": (50_000, 50_000, 1000),
     "3k": (50_000, 50_000, 3000),
     "10k": (50_000, 50_000, 10_000),
+    "20k": (80_000, 100_000, 20_000),
     "30k": (50_000, 50_000, 30_000),
     "large": (200_000, 200_000, 10_000),
     "huge": (400_000, 200_000, 100_000),

@@ -14,7 +14,7 @@ from .many_classes import RESULTS, SIZES
 
 PAGE = Path(__file__).parents[1] / "docs" / "many_classes.md"
 PICTURE = PAGE.parent / "figures" / "many-classes.svg"
-GROWTH = ["1k", "3k", "10k", "30k", "large", "huge"]  # of the table of times and memory, in this order
+GROWTH = ["1k", "3k", "10k", "20k", "30k", "large", "huge"]  # of the table of times and memory, in this order
 WHOLE = ["small", "small-2k", "small-10k"]  # where one-vs-rest is fitted to all classes
 REAL = ["sector", "news20"]
 CALLED = {
