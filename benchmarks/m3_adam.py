@@ -35,6 +35,7 @@ SETTINGS = {
     "usps": (0.01, 0.001, 4.0, True),
     "vehicle": (0.05, 0.0001, 4.0, True),
     "glass": (0.01, 0.0001, 4.0, True),
+    "dermatology": (0.01, 0.1, 6.0, False),
 }
 
 

@@ -3,8 +3,8 @@ Large margins in a network
 ==========================
 
 :class:`~skmargin.torch.M3Loss` adds the penalty of :class:`~skmargin.M3SVC` to the last layer of any network. Here is a
-small one on the digits, with a fifth of the training labels wrong, which a plain network learns by heart: the curves of
-figure 6 of Nie, Hao and Wang (2024), whose pictures (SVHN) are not at hand. On clean labels the penalty did not help
+small one on the digits, a fifth of whose training labels are random, which a plain network learns by heart: the curves
+of figure 6 of Nie, Hao and Wang (2024), whose pictures (SVHN) are not at hand. On clean labels the penalty did not help
 in this example. Needs torch.
 """
 

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from skmargin import (
     LSSVC,
     M3SVC,
@@ -58,9 +60,11 @@ def _dual(kind, **own):
 def _m3(choices, wild):
     return M3SVC(
         _size(choices, wild), **_shared(choices, wild), **_kernel(choices),
-        p=choices.pick([1, 1.5, 2, 4, 8]), loss=choices.pick(["hinge", "log_loss"]),
+        **choices.pick([*({"p": p} for p in (1, 1.5, 2, 4, 8, np.inf)), {"p": 0.5, "penalty": "log_sum_exp"}]),
+        loss=choices.pick(["hinge", "log_loss"]),
         delta=choices.pick([0.0, 1e-2, 1.0]), eps=choices.pick([0.0, 0.0, 1e-3, 1.0]),
         solver=choices.pick(["auto", "auto", "newton-cg", "lbfgs", "adam"]), max_iter=choices.pick([20, 100]),
+        batch_size=choices.pick([256, None]), init=choices.pick(["zero", "random"]),
     )  # fmt: skip
 
 
@@ -79,7 +83,9 @@ def _pairwise(kind, **own):
 
 def _semi_supervised(choices, wild):
     unlabelled = choices.pick(["auto", "even", 0.1])
-    own = {"C_unlabeled": unlabelled, "max_iter": choices.pick([30, 100])}
+    own = {"C_unlabeled": unlabelled, "max_iter": choices.pick([30, 100]), **_kernel(choices)}
+    if own["kernel"] == "linear" and choices.one_in(4):
+        own |= {"solver": "svrg", "learning_rate": choices.pick(["adaptive", 1e-3])}
     return SemiSupervisedMarginSVC(_size(choices, wild), **_shared(choices, wild), **own)
 
 

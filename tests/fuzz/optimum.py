@@ -123,7 +123,11 @@ def _semi_supervised(model, V, b, t, weight, own):
 def _m3(model, V, b, t, weight, own):
     if model.loss == "log_loss" or model.delta > 0 or not 1e-8 < model.alpha < 1e8:
         return None
-    penalty = model.alpha * sum(cp.power(cp.norm(apart), model.p) for apart in _distances(V))
+    lengths = cp.hstack([cp.norm(apart) for apart in _distances(V)])
+    if model.penalty == "log_sum_exp":
+        penalty = model.alpha * model.p * (cp.log_sum_exp(lengths / model.p) - np.log(lengths.shape[0]))
+    else:
+        penalty = model.alpha * (cp.max(lengths) if np.isinf(model.p) else cp.sum(cp.power(lengths, model.p)))
     ridge = model.eps * (cp.sum_squares(V) + cp.sum_squares(b))
     return penalty + ridge + weight @ cp.sum(cp.multiply(1 - own, cp.pos(t)), axis=1)
 

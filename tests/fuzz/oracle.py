@@ -180,9 +180,17 @@ def _m3(model, machine, factor, d, weight):
     else:
         root = np.sqrt(t * t + delta * delta)  # of a large negative t the sum would lose all digits
         losses = np.where(t > 0, (t + root) / 2, delta * delta / np.maximum(2 * (root - t), TINY)).sum(axis=1)
-    penalty = np.longdouble(model.alpha) * (machine.distances(factor) ** (np.longdouble(model.p) / 2)).sum()
+    penalty = np.longdouble(model.alpha) * _of_distances(model, machine.distances(factor))
     ridge = np.longdouble(model.eps) * factor * factor * (np.trace(machine.G) + machine.b @ machine.b)
     return weight @ losses + penalty + ridge
+
+
+def _of_distances(model, squares):
+    p = np.longdouble(model.p)
+    if model.penalty == "log_sum_exp":
+        apart = np.sqrt(squares)
+        return apart.max() + p * np.log(np.exp((apart - apart.max()) / p).mean())
+    return np.sqrt(squares.max()) if np.isinf(p) else (squares ** (p / 2)).sum()
 
 
 def _odm(model, machine, factor, d, weight):

@@ -24,7 +24,7 @@ from ..rows.gram import KERNELS
 from ..solvers.blocks.from_rows import is_small, load
 from ..solvers.blocks.log_loss import solve_log_loss, suits_log_loss
 from ..solvers.primal.adam import AdamState, adam_epoch, random_start
-from ._base import COUNT, JOBS, Problem, check_compressed, fitting, seed_of, weights_of_classes
+from ._base import COUNT, JOBS, Problem, check_compressed, check_finite, fitting, seed_of, weights_of_classes
 from ._primal import PrimalMachine
 
 
@@ -278,6 +278,7 @@ class M3SVC(PrimalMachine):
         self.__dict__.pop("_adam", None)
         self._weight_seen = float(rows.class_weights.sum())
         self._set_linear(W.T, b)
+        check_finite(self, certificate.primal)
         self.objective_, self.dual_gap_, self.n_iter_ = certificate.primal, certificate.relative, state.n_iter
         if certificate.relative > self.tol:
             self._warn_not_converged(certificate.relative)

@@ -13,13 +13,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
 from .._runtime.threads import blas_threads
+from ..rows.gram import value_steps
 from ..rows.kernel_rows import KernelRows, kernel_scores
-from ..solvers.certificate import evaluate_margins
+from ..solvers.certificate import UNIT, evaluate_margins
 from ..solvers.dual.state import KernelState, lower_bound
 from ..solvers.multi_margin.exact import pairwise_penalty
 from ..solvers.multi_margin.half_steps import ConvexSteps, DualSteps, Step, StochasticSteps
 from ..solvers.multi_margin.labels import likely_shares
-from ..solvers.multi_margin.semi_supervised import solve_semi_supervised
+from ..solvers.multi_margin.semi_supervised import SemiSupervisedState, solve_semi_supervised
 from ._base import (
     GOAL,
     MOST_CAP,
@@ -208,6 +209,24 @@ class SemiSupervisedMarginSVC(MultiMarginMachine):
         if sparse.issparse(X):
             X = canonical_csr(X)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        rows, codes, cap, shares = self._read_labels(y, weight)
+        k = len(self.classes_)
+        problem = Problem(X if len(rows) == len(y) else X[rows], codes[rows], weight[rows], k, rows)
+        # Kernel rows have threads of their own, which those of BLAS would keep waiting.
+        with nullcontext() if self._is_linear() else blas_threads(1):
+            state = solve_semi_supervised(self._steps(problem), problem.y, cap[rows], shares, tuning=self._tuning)
+            self._publish(problem, cap[rows], state.machine, state.labels)
+        self.trajectory_, self.n_iter_ = state.trajectory, state.n_iter
+        self._publish_labels(X, y, rows, state)
+        if self.__dict__.pop("_indefinite", False):
+            self.dual_gap_ = None
+            self._warn_of_indefinite_kernel()
+        elif self.dual_gap_ is not None and self.dual_gap_ > self.tol:
+            self._warn_not_converged(self.dual_gap_)
+        return self
+
+    def _read_labels(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+        """Rows with a weight; the codes of all, -1 for none; the weights of their losses, with C; shares of classes."""
         if y.dtype.kind in "UO" and (y == "-1").any():  # as NumPy and pandas make it of strings and -1
             raise ValueError(
                 "y holds the text '-1'; for unlabelled rows give an array of type object with the number -1."
@@ -217,40 +236,31 @@ class SemiSupervisedMarginSVC(MultiMarginMachine):
         if len(given) == 0:
             raise ValueError(f"{type(self).__name__} needs labels of at least two classes, got -1 for every row.")
         check_labels(y[given])
-        self.classes_, codes, given_weight, kept = encode_labels(y[given], weight[given], self.class_weight)
+        self.classes_, known, given_weight, kept = encode_labels(y[given], weight[given], self.class_weight)
         k = len(self.classes_)
         if k < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes among the labelled rows (rows of weight 0 do not "
                 f"count), got one class: {self.classes_.tolist()[0]!r}."
             )
-        free &= weight > 0
-        cap = weight * self._unlabeled_weight(given_weight.sum(), weight[free].sum())
-        all_codes = np.full(len(y), -1, dtype=np.int32)
-        cap[given[kept]], all_codes[given[kept]] = self.C * given_weight, codes
-        rows = np.sort(np.r_[given[kept], np.flatnonzero(free)])
+        given, mass = given[kept], float(weight[free].sum())
+        codes, cap = np.full(len(y), -1, dtype=np.int32), np.zeros(len(y))
+        cap[free] = weight[free] * self._unlabeled_weight(given_weight.sum(), mass)
+        codes[given], cap[given] = known, self.C * given_weight
+        rows = np.sort(np.r_[given, np.flatnonzero(free & (weight > 0))])
         check_caps(float(self.C), cap[rows] / self.C, MOST_CAP if self._is_linear() else MOST_KERNEL_CAP)
-        shares = self._shares(np.bincount(codes, weight[given[kept]], k), weight[free].sum())
-        problem = Problem(X if len(rows) == len(y) else X[rows], all_codes[rows], weight[rows], k, rows)
-        # Kernel rows have threads of their own, which those of BLAS would keep waiting.
-        with nullcontext() if self._is_linear() else blas_threads(1):
-            state = solve_semi_supervised(self._steps(problem), problem.y, cap[rows], shares, tuning=self._tuning)
-            self._publish(problem, cap[rows], state.machine, state.labels)
-        self.n_iter_ = state.n_iter
-        self.trajectory_ = state.trajectory
-        self.transduction_, self.labeled_iter_ = y.copy(), np.where(unlabeled_rows(y), -1, 0)
+        return rows, codes, cap, self._shares(np.bincount(known, weight[given], k), mass)
+
+    def _publish_labels(self, X: Any, y: np.ndarray, rows: np.ndarray, state: SemiSupervisedState) -> None:
+        """``transduction_`` and ``labeled_iter_`` of all rows; unlabelled ones of weight 0 are predicted."""
+        free = unlabeled_rows(y)
+        self.transduction_, self.labeled_iter_ = y.copy(), np.where(free, -1, 0)
         self.labeled_iter_[rows] = state.labeled_iter
-        given_now = np.flatnonzero(free)
-        self.transduction_[given_now] = self.classes_[state.labels[np.searchsorted(rows, given_now)]]
+        found = free[rows]
+        self.transduction_[rows[found]] = self.classes_[state.labels[found]]
         lost = np.flatnonzero(self.labeled_iter_ < 0)
         if len(lost):
             self.transduction_[lost] = self._labels(X[lost])  # rows that are checked, and have lost their names
-        if self.__dict__.pop("_indefinite", False):
-            self.dual_gap_ = None
-            self._warn_of_indefinite_kernel()
-        elif self.dual_gap_ is not None and self.dual_gap_ > self.tol:
-            self._warn_not_converged(self.dual_gap_)
-        return self
 
     def _steps(self, problem: Problem) -> ConvexSteps:
         """How the convex machines are solved."""
@@ -279,7 +289,8 @@ class SemiSupervisedMarginSVC(MultiMarginMachine):
             problem.X, labels, cap, self.coef_, self.intercept_, ("sum", problem.n_classes - 1),
             pairwise_penalty, self.tol,
         )  # fmt: skip
-        check_finite(self, found.objective)
+        scores = self._scores(problem.X)  # in the number type of the rows, which is that of predictions
+        check_finite(self, found.objective, scores)
         self.objective_, self.dual_gap_ = found.objective, found.gap(machine.bound)
 
     def _unlabeled_weight(self, labeled: float, unlabeled: float) -> float:
@@ -330,11 +341,17 @@ class KernelSteps:
         alpha = np.where(changed[:, None], 0.0, last.state.alpha)  # weights only grow: the rest is feasible
         return self._solve(self.rows, self.tiny, labels, caps, KernelState(alpha, last.state.b))
 
+    def kept(self, last: Step, worse: Step, objective: float) -> Step:
+        """The worse one: it is so by less than the tolerance, and its objective is not the difference of others."""
+        return worse
+
     def scores(self, step: Step, rows: np.ndarray) -> np.ndarray:
         """Scores of some of the rows."""
         if step.state.scores is not None:
             return step.state.stretch * step.state.scores.T[rows].astype(np.float64)
         support, model = np.flatnonzero(step.W.any(axis=1)), self.machine
+        if not len(support):
+            return np.tile(step.b, (len(rows), 1))
         return kernel_scores(
             self._block(rows, support) if model._is("precomputed") else self.X[rows], self.X[support],
             step.W[support], step.b, model.kernel, model._gamma, model.degree, model.coef0, model._tuning.kernel_rows,
@@ -350,8 +367,15 @@ class KernelSteps:
         state = self.machine._solve_between(rows, tiny, labels, caps / self.scale, self.k, self.seed, start)
         coef, _ = state.machine(labels)
         objective = self.scale * state.objective
-        b, bound = self.offset * coef.sum(axis=0), lower_bound(objective, state.gap)
-        return Step(coef, b, objective, bound, state.n_iter, state)
+        bound = lower_bound(objective, state.gap) - self._rounding(rows, coef, caps)
+        return Step(coef, self.offset * coef.sum(axis=0), objective, bound, state.n_iter, state)
+
+    def _rounding(self, rows: KernelRows, coef: np.ndarray, caps: np.ndarray) -> float:
+        """What the losses may change by the rounding of the scores."""
+        lengths, kernel = np.sqrt(np.maximum(rows.diagonal, 0)), self.machine.kernel
+        steps = len(coef) + value_steps(kernel, self.X.shape[1], self.machine.degree)
+        error = UNIT * steps * float(lengths.max() * (lengths @ np.abs(coef)).max())
+        return 2 * (self.k - 1) * error * float(caps.sum())
 
 
 def unlabeled_rows(y: np.ndarray) -> np.ndarray:

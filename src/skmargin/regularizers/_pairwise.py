@@ -144,5 +144,6 @@ class PairwisePenalty(ABC):
         S = self._slopes(D2)
         V = centred(W)
         r = Z - V @ laplacian(S, V.dtype)
-        u2 = S**2 * (D2 - self.tau**2) + 2 / k * S * differences(V.T @ r) + differences(r.T @ r) / k**2
+        with np.errstate(over="ignore"):  # no bound then
+            u2 = S**2 * (D2 - self.tau**2) + 2 / k * S * differences(V.T @ r) + differences(r.T @ r) / k**2
         return np.sqrt(np.maximum(u2[np.triu_indices(k, 1)], 0.0))

@@ -38,6 +38,9 @@ class ConvexSteps(Protocol):
     def next(self, labels: np.ndarray, caps: np.ndarray, last: Step, changed: np.ndarray) -> Step:
         """The machine for all rows, from the last one; the rows marked have new labels."""
 
+    def kept(self, last: Step, worse: Step, objective: float) -> Step:
+        """What to go on from where the last machine has this smaller objective for the labels of the next one."""
+
     def scores(self, step: Step, rows: np.ndarray) -> np.ndarray:
         """Scores (m, k) of some of the rows."""
 
@@ -51,6 +54,10 @@ class LinearSteps:
     def scores(self, step: Step, rows: np.ndarray) -> np.ndarray:
         """Scores of some of the rows."""
         return np.asarray(self.X[rows] @ step.W.T) + step.b
+
+    def kept(self, last: Step, worse: Step, objective: float) -> Step:
+        """The last class vectors, with the bound for the new labels."""
+        return replace(worse, W=last.W, b=last.b, objective=objective)
 
     def _some(self, rows: np.ndarray) -> Rows:
         return self.X if len(rows) == self.X.shape[0] else self.X[rows]

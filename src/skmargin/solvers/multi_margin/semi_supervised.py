@@ -17,7 +17,7 @@ Xu et al., section 5, with the labelled losses that its equation 25 leaves out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -97,8 +97,8 @@ def solve_semi_supervised(
                 candidate = _finite(steps.next(labels, weights, machine, changed))
             n_iter += candidate.n_iter
             changed = np.zeros(len(y), dtype=bool)
-            if candidate.objective > reached:  # a solver ends near the optimum: keep the better one
-                machine = replace(candidate, W=machine.W, b=machine.b, objective=reached)
+            if candidate.objective > reached:  # a solver ends near the optimum only
+                machine = steps.kept(machine, candidate, reached)
                 break
             machine = candidate
             trajectory.append((r, machine.objective))
