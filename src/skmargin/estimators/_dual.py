@@ -24,6 +24,7 @@ from ..solvers import certificate
 from ..solvers.blocks.from_rows import Loaded, is_small, load, solve_rows
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
+from ..solvers.blocks.published import certified
 from ..solvers.dual.kernel import solve_kernel_dual
 from ..solvers.dual.kernel_factor import solve_kernel_factor
 from ..solvers.dual.linear import solve_linear
@@ -284,11 +285,12 @@ class DualMachine(KernelScores):
             return self._solve_sample(sample.X, sample.y, caps, k, seed)
 
         found = solve_rows(
-            rows, problem, solve_sample, self._fit_loaded, free_memory, tol=self.tol, max_iter=self.max_iter,
-            seed=seed, start=start, verbose=self.verbose, save=None if points is None else points.save,
+            rows, problem, solve_sample, self._fit_loaded, free_memory, tol=GOAL * float(self.tol),
+            max_iter=self.max_iter, seed=seed, start=start, verbose=self.verbose,
+            save=None if points is None else points.save,
         )  # fmt: skip
         if found is not None:
-            self._publish_blocks(found)
+            self._publish_blocks(rows, problem, found)
         if points is not None:
             points.remove()
 
@@ -317,12 +319,16 @@ class DualMachine(KernelScores):
         )  # fmt: skip
         return found.W, found.b
 
-    def _publish_blocks(self, found: BlockState) -> None:
+    def _publish_blocks(self, rows: BlockRows, problem: BlockProblem, found: BlockState, scale: float = 1.0) -> None:
+        """Publish a solution for rows in blocks; the objective is ``scale`` times that of the block problem."""
         self._set_linear(found.W, found.b)
-        check_finite(self, found.objective, found.gap)
-        self.objective_, self.dual_gap_, self.n_iter_ = found.objective, found.gap, found.n_iter
-        if found.gap > self.tol:
-            self._warn_not_converged(found.gap)
+        self.objective_, self.dual_gap_ = certified(
+            rows, problem, found, self.coef_, self.intercept_, self._penalty, self.tol, scale
+        )
+        check_finite(self, self.objective_, self.dual_gap_)
+        self.n_iter_ = found.n_iter
+        if self.dual_gap_ > self.tol:
+            self._warn_not_converged(self.dual_gap_)
 
     def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         """Solve for coefficients of the rows, and publish them."""

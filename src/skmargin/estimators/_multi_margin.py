@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ..rows.blocks import BlockRows
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
 from ..solvers.blocks.newton import BlockState
@@ -220,8 +221,8 @@ class MultiMarginSVC(MultiMarginMachine):
         )  # fmt: skip
         return found.W, found.b
 
-    def _publish_blocks(self, found: BlockState) -> None:
-        super()._publish_blocks(replace(found, objective=(len(self.classes_) + 1) * found.objective))
+    def _publish_blocks(self, rows: BlockRows, problem: BlockProblem, found: BlockState, scale: float = 1.0) -> None:
+        super()._publish_blocks(rows, problem, found, len(self.classes_) + 1.0)
 
     def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         self._check_kernel()

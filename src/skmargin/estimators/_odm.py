@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ..rows.blocks import BlockRows
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
 from ..solvers.blocks.newton import BlockState
@@ -241,9 +242,9 @@ class ODMClassifier(DualMachine):
     ) -> tuple[np.ndarray, np.ndarray]:
         return solve_sample(X, y, caps, self._block_problem(k, 1.0), self._limits(seed))
 
-    def _publish_blocks(self, found: BlockState) -> None:
-        self.outer_objectives_, self.n_outer_iter_ = np.array([found.objective]), 0
-        super()._publish_blocks(found)
+    def _publish_blocks(self, rows: BlockRows, problem: BlockProblem, found: BlockState, scale: float = 1.0) -> None:
+        super()._publish_blocks(rows, problem, found, scale)
+        self.outer_objectives_, self.n_outer_iter_ = np.array([self.objective_]), 0
 
     def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         odm, limits = self._problem(problem), self._limits(seed)

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
+from ..rows.blocks import BlockRows
 from ..solvers.blocks.newton import BlockState
+from ..solvers.blocks.passes import BlockProblem
 from ._base import Problem, warn_of_fit
 from ._dual import DualMachine
 
@@ -139,8 +141,8 @@ class TopKSVC(DualMachine):
         super()._fit_problem(problem)
         self._warn_of_few_rivals()
 
-    def _publish_blocks(self, found: BlockState) -> None:
-        super()._publish_blocks(found)
+    def _publish_blocks(self, rows: BlockRows, problem: BlockProblem, found: BlockState, scale: float = 1.0) -> None:
+        super()._publish_blocks(rows, problem, found, scale)
         self._warn_of_few_rivals()
 
     def _warn_of_few_rivals(self) -> None:

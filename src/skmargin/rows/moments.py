@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -129,6 +129,14 @@ class Together(Task[list[Any]]):
             task.merge(one, other)
 
 
+class Sizes(NamedTuple):
+    """The mean of the rows, and the roots of the mean squares of their distances from it and of their lengths."""
+
+    centre: np.ndarray
+    spread: float
+    length: float
+
+
 @dataclass(frozen=True)
 class Overview:
     """What one pass tells of the rows."""
@@ -138,6 +146,11 @@ class Overview:
     first: Sample  # of which each class has its share of the rows, but at least a few
     second: Sample  # likewise, without a row in common
     large: Sample | None  # each row with the same chance
+
+    def sizes(self) -> Sizes:
+        """How long rows are in the mean."""
+        spread = float(self.variance.sum())
+        return Sizes(self.mean, float(np.sqrt(spread)), float(np.sqrt(spread + self.mean @ self.mean)))
 
 
 def look(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: float = 0.0) -> Overview:

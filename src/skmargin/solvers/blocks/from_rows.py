@@ -101,9 +101,9 @@ def _solve_many_parameters(
     verbose: int, save: SavePoint | None,
 ) -> BlockState:  # fmt: skip
     """By gradients alone: a sum of k d numbers a round."""
-    sample = look(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed).first
+    seen = look(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed)
     if start is None:
-        start = solve_sample(sample, problem.C * sample.inflated())
+        start = solve_sample(seen.first, problem.C * seen.first.inflated())
     return solve_gradients(
-        rows, problem, sample, start, tol=tol, max_rounds=min(MOST_ROUNDS, max_iter), verbose=verbose, save=save
+        rows, problem, seen, start, tol=tol, max_rounds=min(MOST_ROUNDS, max_iter), verbose=verbose, save=save
     )

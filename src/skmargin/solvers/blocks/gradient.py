@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ...rows.blocks import Block, Task
 from .passes import BlockProblem, Frame, PassSums, SmoothPass, packed, unpacked
-from .repair import ROUNDING, balancing
+from .repair import REPAIRED, balancing
 
 CHUNK = 1 << 14  # rows whose scores are held at once
 
@@ -85,11 +85,12 @@ def coefficients(start: np.ndarray, rivals: np.ndarray, alpha: np.ndarray, y: np
 
 
 def balanced(
-    problem: BlockProblem, width: float, block: Block, scores: np.ndarray, total: np.ndarray
+    problem: BlockProblem, width: float, block: Block, scores: np.ndarray, total: np.ndarray, caps: np.ndarray
 ) -> tuple[float, sparse.csr_array] | None:
     """Other duals of a sample, with which the coefficients of all rows sum to zero (repair.py).
 
-    ``total`` is their sum at the point.  Returned are what the residuals grow by, and the change of the coefficients.
+    ``total`` is their sum at the point, ``caps`` are those of the classes.  Returned are what the residuals grow by,
+    and the change of the coefficients.
     """
     k = problem.n_classes
     frame, W = Frame(np.zeros(k), np.zeros(k), reaches=False), np.column_stack([np.eye(k), np.zeros(k)])
@@ -97,14 +98,14 @@ def balanced(
     rows = block._replace(X=scores)
     here = task.zero()
     task.add(here, rows)
-    delta = balancing(task, rows, total - here.gradient[:, -1])
+    delta = balancing(task, rows, total - here.gradient[:, -1], caps)
     if delta is None:
         return None
     other = task.at(W=np.column_stack([np.eye(k), delta]))
     moved = other.zero()
     other.add(moved, rows)
     rest = total - here.gradient[:, -1] + moved.gradient[:, -1]
-    if np.abs(rest - rest.mean()).max() > 100 * ROUNDING * problem.C * float(np.abs(total).sum() + block.weight.sum()):
+    if (np.abs(rest - rest.mean()) > REPAIRED * caps).any():
         return None
     value = moved.loss - moved.residual + float(moved.gradient[:, -1] @ delta)
     change = coefficients(*other.duals(rows), block.y, k) - coefficients(*task.duals(rows), block.y, k)

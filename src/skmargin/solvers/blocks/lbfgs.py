@@ -22,7 +22,7 @@ from scipy import sparse
 
 from ..._runtime.progress import print_line, report_gap
 from ...rows.blocks import Block, BlockRows
-from ...rows.moments import Sample
+from ...rows.moments import Overview
 from .gradient import GradientPass, balanced, of_scores
 from .newton import GAP_SHARE, BlockState, SavePoint
 from .passes import BlockProblem, PassSums
@@ -38,7 +38,7 @@ MOST_ROUNDS = 400
 def solve_gradients(
     rows: BlockRows,
     problem: BlockProblem,
-    sample: Sample,
+    seen: Overview,
     start: tuple[np.ndarray, np.ndarray],
     *,
     tol: float,
@@ -50,15 +50,16 @@ def solve_gradients(
 
     ``save`` is given each point that is better than those before.
     """
-    run = _Run(rows, problem, sample, tol, verbose)
+    run = _Run(rows, problem, seen, tol, verbose)
     return run.descend(start, max_rounds, save)
 
 
 class _Run:
     """The state of a solve: the point, the pairs, the width; a round over the rows is a sum."""
 
-    def __init__(self, rows: BlockRows, problem: BlockProblem, sample: Sample, tol: float, verbose: int) -> None:
-        self.rows, self.problem, self.sample, self.tol, self.verbose = rows, problem, sample, tol, verbose
+    def __init__(self, rows: BlockRows, problem: BlockProblem, seen: Overview, tol: float, verbose: int) -> None:
+        self.rows, self.problem, self.seen, self.tol, self.verbose = rows, problem, seen, tol, verbose
+        self.sample = sample = seen.first
         self.block = Block(sample.X, sample.y, sample.inflated(), 0)
         self.free = problem.intercept == "free"
         self.pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=MEMORY)
@@ -104,7 +105,11 @@ class _Run:
         theta, width, *_ = best
         objective = self._primal(best)
         gap = min(1.0, (objective - self.bound.value) / objective)
-        return BlockState(theta[:, :-1].copy(), theta[:, -1].copy(), width, objective, gap, self.rounds, self.problem.C)
+        single = self.block.X.dtype == np.float32
+        return BlockState(
+            theta[:, :-1].copy(), theta[:, -1].copy(), width, objective, gap, self.rounds, self.problem.C,
+            self.seen.sizes(), single,
+        )  # fmt: skip
 
     def _step(self, here: Any, inverse: np.ndarray) -> Any:
         """The next point, or None where no step lowers the objective."""
@@ -138,7 +143,7 @@ class _Run:
         scale = 1.0
         if self.pairs:
             _, change, curvature = self.pairs[-1]
-            scale = curvature / float(np.vdot(change, inverse * change))
+            scale = curvature / max(float(np.vdot(change, inverse * change)), np.finfo(float).tiny)
         q *= scale * inverse
         for (move, change, curvature), factor in zip(self.pairs, reversed(factors), strict=True):
             q += (factor - float(np.vdot(change, q)) / curvature) * move
@@ -202,13 +207,15 @@ class _Run:
         if self.free:
             block = Block(self.sample.X, self.sample.y, self.sample.weight, 0)
             scores = np.asarray(block.X @ W.T) + theta[:, -1]
-            found = balanced(self.problem, width, block, scores, sums.gradient[:, -1])
+            caps = self.problem.C * self.sample.total
+            found = balanced(self.problem, width, block, scores, sums.gradient[:, -1], caps)
             if found is None:
                 return
             more, moved = found  # of the sample: more residual, and other coefficients
             residual, gradient = residual + more, gradient + (block.X.T @ moved).T
         # P - D = residual + 1/2 ||W - gradient||^2, and D is linear in the duals but for the square of the gradient.
-        linear = self._primal(here) - residual - self._half(theta) + float(np.vdot(W, gradient))
+        terms = np.array([self._primal(here), -residual, -self._half(theta), float(np.vdot(W, gradient))])
+        linear = float(terms.sum() - 8 * np.finfo(float).eps * np.abs(terms).sum())  # less its rounding
         self.bound.rise(linear, gradient)
 
 

@@ -30,7 +30,7 @@ import numpy as np
 from skmargin._runtime.progress import print_line, report_gap
 from skmargin._runtime.threads import blas_threads
 from skmargin.rows.blocks import ArrayRows, Block, BlockRows
-from skmargin.rows.moments import Overview, Sample, look
+from skmargin.rows.moments import Overview, Sample, Sizes, look
 
 from .passes import BlockProblem, Frame, PassSums, SmoothPass
 from .repair import certified_gap
@@ -68,6 +68,8 @@ class BlockState:
     gap: float  # relative duality gap, certified
     n_iter: int  # passes over all rows
     C: float = 1.0
+    sizes: Sizes | None = None  # of the rows
+    single: bool = False  # whether objective and gap are those of products in float32
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ class SmoothedNewton:
         copied = 0.0 if self.rows.in_memory or not self.middle else self._share_to_copy()
         seen = look(self.rows, (size, FRESH_ROWS), CLASS_ROWS, self.seed, copied)
         self.S, self.V, self.M = seen.first, seen.second, seen.large
+        self.seen = seen
         self._see_rows(seen)
         self.sample_block, self.fresh_block = (Block(one.X, one.y, one.inflated(), 0) for one in (self.S, self.V))
         self._set_penalty()
@@ -411,7 +414,9 @@ class SmoothedNewton:
     def _state(self, here: Place, gap: float, objective: float | None = None) -> BlockState:
         self.W = here.W
         objective = here.objective if objective is None else objective
-        return BlockState(*self.published(), here.width, objective, gap, self.passes, self.problem.C)
+        return BlockState(
+            *self.published(), here.width, objective, gap, self.passes, self.problem.C, self.seen.sizes()
+        )  # fmt: skip
 
     def _say(self, stage: Stage, trial: Place) -> None:
         if self.verbose:

@@ -22,7 +22,8 @@ from .passes import BlockProblem, Frame, PassSums, SmoothPass
 
 NEWTON_STEPS = 60  # far more than it takes: k unknowns, a piecewise quadratic function
 CHUNK = 4096  # rows that are scored together
-ROUNDING = 1e-13  # of the sum of all caps, that may be left in the constraint
+ROUNDING = 1e-13  # of the caps of a class, at which the sum of its coefficients counts as zero
+REPAIRED = 1e-11  # the same at the end
 
 
 def certified_gap(task: SmoothPass, sums: PassSums, sample: Sample) -> float:
@@ -35,7 +36,8 @@ def certified_gap(task: SmoothPass, sums: PassSums, sample: Sample) -> float:
     exact = task.at(single=False, hessian=0.0, share=1.0)
     here = exact.zero()
     exact.add(here, block)
-    delta = balancing(exact, block, sums.gradient[:, -1] - here.gradient[:, -1])
+    caps = problem.C * sample.total
+    delta = balancing(exact, block, sums.gradient[:, -1] - here.gradient[:, -1], caps)
     if delta is None:
         return np.inf
     W = task.W.copy()
@@ -47,15 +49,17 @@ def certified_gap(task: SmoothPass, sums: PassSums, sample: Sample) -> float:
     value = moved.loss - moved.residual + float(moved.gradient[:, -1] @ delta)
     gradient = sums.gradient - here.gradient + moved.gradient
     gradient -= gradient.mean(axis=0)  # each c_i sums to zero, but for the rounding of float32
-    rest = float(np.abs(gradient[:, -1]).max())
-    if rest > 100 * ROUNDING * problem.C * float(sample.total.sum()):
+    if (np.abs(gradient[:, -1]) > REPAIRED * caps).any():
         return np.inf
     residual = sums.residual - here.residual + max(0.0, here.loss - value)
     return residual + 0.5 * float(np.square(penalized - gradient[:, :-1]).sum())
 
 
-def balancing(task: SmoothPass, block: Block, rest: np.ndarray) -> np.ndarray | None:
-    """Shifts of the intercepts at which the coefficients of the sample sum up to ``-rest``."""
+def balancing(task: SmoothPass, block: Block, rest: np.ndarray, caps: np.ndarray) -> np.ndarray | None:
+    """Shifts of the intercepts at which the coefficients of the sample sum up to ``-rest``.
+
+    ``caps`` (k,) are the sums of the caps of each class among all rows.
+    """
     k = task.problem.n_classes
     rest = rest - rest.mean()
     scores, reach = _scores(task, block)
@@ -64,11 +68,10 @@ def balancing(task: SmoothPass, block: Block, rest: np.ndarray) -> np.ndarray | 
         frame=Frame(np.zeros(1), np.ones(1)), W=np.zeros((k, 2)), hessian=task.width, problem=_free(task.problem)
     )
     rows = block._replace(X=reach[:, None])
-    total = task.problem.C * float(block.weight.sum())
     delta = np.zeros(k)
     value, gradient, curvature = _shifted(small, rows, scores, delta, rest)
     for _ in range(NEWTON_STEPS):
-        if np.abs(gradient).max() <= ROUNDING * total:
+        if (np.abs(gradient) <= ROUNDING * caps).all():
             return delta
         lift = 1e-12 * np.trace(curvature) / k + 1e-300
         try:
@@ -91,7 +94,7 @@ def balancing(task: SmoothPass, block: Block, rest: np.ndarray) -> np.ndarray | 
                 return None
         delta = delta + t * step
         value, gradient, curvature = trial
-    return delta if np.abs(gradient).max() <= 100 * ROUNDING * total else None
+    return delta if (np.abs(gradient) <= REPAIRED * caps).all() else None
 
 
 def _free(problem: BlockProblem) -> BlockProblem:
