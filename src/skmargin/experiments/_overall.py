@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ._scores import Scores
+from ._scores import Scores, finished
 from ._statistics import Friedman, friedman, mean
 from ._tables import markdown
 
 CLOSE = 1.0  # points of accuracy within which the faster method is the better advice
 
 
+def joined(scores: Scores, few: Scores | None) -> Scores:
+    """The finished data sets, and of those that are not the ones that are finished with fewer rows."""
+    done = finished(scores)
+    if few is None:
+        return done
+    names = set(done.names)
+    more = [row for row in finished(few).rows if row.data.name not in names]
+    lines = {cell: found for cell, found in scores.lines.items() if cell[0] in names}
+    lines |= {cell: found for cell, found in few.lines.items() if cell[0] in {row.data.name for row in more}}
+    there = names | {row.data.name for row in more}
+    missing = [row for row in (*scores.rows, *scores.missing) if row.data.name not in there]
+    return replace(scores, rows=[*done.rows, *more], lines=lines, missing=missing)
+
+
 def complete(scores: Scores) -> np.ndarray:
-    """Mean accuracies; a method without a figure on a data set counts as last there."""
-    return np.nan_to_num(scores.means(), nan=-1.0)
+    """Mean accuracies over shared divisions; a method without a figure on a data set counts as last there."""
+    return np.nan_to_num(scores.means(common=True), nan=-1.0)
 
 
 def test_ranks(scores: Scores) -> Friedman:
@@ -26,7 +41,7 @@ def test_ranks(scores: Scores) -> Friedman:
 
 def summary_table(scores: Scores) -> str:
     """Methods by mean rank, with mean accuracy and times relative to the fastest."""
-    means, test = scores.means(), test_ranks(scores)
+    means, test = scores.means(common=True), test_ranks(scores)
     everywhere = np.isfinite(means).all(axis=1)
     times = {name: _relative(scores, name) for name in ("search_seconds", "fit_seconds", "predict_seconds")}
     rows = []
@@ -44,7 +59,7 @@ def summary_table(scores: Scores) -> str:
 
 def matrix(scores: Scores) -> str:
     """Accuracy of every method on every data set, in per cent; the best of each row bold."""
-    means = scores.means()
+    means = scores.means(common=True)
     order = np.argsort(test_ranks(scores).mean_ranks)
     rows = []
     for i, data in enumerate(scores.names):
@@ -94,7 +109,7 @@ def defaults(scores: Scores) -> str:
 
 def advice(scores: Scores) -> list[str]:
     """Which method for which data."""
-    means, fit = scores.means(), _relative(scores, "fit_seconds")
+    means, fit = scores.means(common=True), _relative(scores, "fit_seconds")
     shapes = np.array([_shape(scores, data) for data in scores.names])
     n, d, k = shapes.T
     test = test_ranks(scores)

@@ -22,6 +22,7 @@ from ._tables import BETTER, WORSE, accuracy_table, markdown, repeated
 _PROSE = tomllib.loads(files(__package__).joinpath("papers", "prose.toml").read_text(encoding="utf-8"))
 TITLES, INTRODUCTIONS, REMARKS = _PROSE["titles"], _PROSE["introductions"], _PROSE["remarks"]
 CLAIMS, READINGS = _PROSE["claims"], _PROSE["readings"]
+FEW_NAMES = 4  # methods that a line names
 _COUNTED = {HOLDS: "hold", PART: "in part", NOT: "not"}
 _LAST_COLUMN = """
 The verdict is that on the claim beside it; then how many of the paper's claims hold, in part or not, as its page lists
@@ -118,7 +119,8 @@ def _verdicts(paper: str, parts: Sequence[Scores]) -> list[str]:
 
 
 def _overall_page(parts: Sequence[Scores], folder: Path) -> str:
-    part = finished(parts[0])
+    named = {part.experiment.name: part for part in parts}
+    part = _overall.joined(named["overall"], named.get("overall-800"))
     blocks = [f"# {TITLES['overall']}", INTRODUCTIONS["overall"], _made("overall", [part]), _here(part)]
     blocks += ["## Ranks and times", _overall.summary_table(part), REMARKS["overall"]]
     name = "overall-ranks.svg"
@@ -128,10 +130,11 @@ def _overall_page(parts: Sequence[Scores], folder: Path) -> str:
     blocks += ["Some pairs:", *_bullets([f"{words}." for words in _overall.pairs(part)])]
     blocks += ["## Accuracy, %", _overall.matrix(part)]
     blocks += ["## Chosen parameters", _overall.parameters(part)]
-    for one in parts[1:]:
+    if "overall-defaults" in named:
+        one = named["overall-defaults"]
         blocks += [f"## {one.experiment.title}", REMARKS[one.experiment.name], _overall.defaults(one)]
     blocks += _missing(part)
-    return "\n\n".join([*blocks, *_verdicts("overall", parts)]) + "\n"
+    return "\n\n".join([*blocks, *_verdicts("overall", [part])]) + "\n"
 
 
 def _index(pages: dict[str, list[Scores]]) -> str:
@@ -197,9 +200,10 @@ def _here(part: Scores) -> str:
         words = row.protocol.describe(tuned)
         if 0 < done < row.protocol.repeats:
             words += f"; {done} of the {row.protocol.repeats} divisions done so far"
-        fewer = [f"{method} {count}" for method, count in counts.items() if 0 < count < done]
-        if fewer:
-            words += f"; fewer divisions: {', '.join(fewer)}"
+        fewest = min((count for count in counts.values() if count), default=done)
+        if fewest < done:
+            behind = [method for method, count in counts.items() if 0 < count < done]
+            words += f"; {fewest} by every method" + f" (fewer: {', '.join(behind)})" * (len(behind) <= FEW_NAMES)
         groups.setdefault(words, []).append(row.data.name + note)
     lines = [f"- {', '.join(names)}: {protocol}." for protocol, names in groups.items()]
     return "Here:\n\n" + "\n".join(lines)
