@@ -118,3 +118,17 @@ def test_status_is_the_worst_of_the_divisions():
 def test_times_are_means_over_the_divisions():
     lines = {("a", "rbf-svm"): [line(0.9, seconds) for seconds in (1, None, 4)]}
     assert Scores(EXPERIMENT, "full", lines).seconds("a", "rbf-svm", "fit_seconds") == 2.5
+
+
+def test_trees_and_neighbours_are_not_linear():
+    known = models()
+    names = ("crammer-singer", "one-vs-one", "logistic", "rbf-svm", "gradient-boosting", "nearest-neighbours")
+    assert [overall._linear(known[name]) for name in names] == [True, True, True, False, False, False]
+
+
+def test_few_rows_stand_in_for_a_set_that_is_not_finished(scores):
+    few = replace(scores, lines=dict(scores.lines))
+    del scores.lines["b", "rbf-svm"]
+    found = overall.joined(scores, few)
+    assert found.names == ["a", "c", "d", "b"] and found.status("b", "rbf-svm") == "ok" and not found.missing
+    assert overall.joined(scores, None).names == ["a", "c", "d"]

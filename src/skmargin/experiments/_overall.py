@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comparison import Model
 from ._scores import Scores, finished
 from ._statistics import Friedman, friedman, mean
 from ._tables import markdown
@@ -123,7 +124,7 @@ def advice(scores: Scores) -> list[str]:
         f"({test.mean_ranks[order[0]]:.2f} of {len(order)} methods; Friedman {p}). Not told apart from it: "
         f"{', '.join(tied[1:]) or 'none'}."
     ]
-    linear = [j for j in order if not scores.experiment.methods[j].kernel]
+    linear = [j for j in order if _linear(scores.experiment.methods[j])]
     quick = _fastest(means, fit, linear, np.ones(len(n), dtype=bool))
     out.append(
         f"**Of the linear methods** {scores.methods[linear[0]]} ranks best; {scores.methods[quick]} is the fastest to "
@@ -167,6 +168,11 @@ def pairs(scores: Scores) -> list[str]:
                 f"{a} is ahead of {b} on {ahead} sets and behind on {behind}, {gap.mean():+.2f} points on average"
             )
     return out
+
+
+def _linear(method: Model) -> bool:
+    """Whether the scores of a method are linear in the features."""
+    return not method.kernel and not {"ensemble", "neighbors"} & set(type(method.estimator).__module__.split("."))
 
 
 def _relative(scores: Scores, name: str) -> np.ndarray:
