@@ -190,13 +190,15 @@ class PairwiseMachines(MarginClassifier):
         """Sum of the objectives of the machines as they are published, from their scores and lengths.
 
         The kernel matrices are not made again where the solver's objectives, ``known``, cannot be far off: rounding of
-        scores that is nothing beside margins of one.
+        scores that is nothing beside margins of one, times the weight of the losses that see it.
         """
         total, linear = 0.0, isinstance(prepared.source, Features)
+        C = float(getattr(self, "C_", getattr(self, "C", 0.0)))
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by the caller
             longest = 0.0 if linear else self._longest(prepared)
             for subproblem, a, b, value in zip(prepared.subproblems, coef, intercept, known, strict=True):
-                if not linear and len(a) * score_rounding(a.T, longest).max() <= ACCURATE:
+                heavy = 1 + C * float(prepared.problem.weight[subproblem.rows].sum())
+                if not linear and heavy * len(a) * score_rounding(a.T, longest).max() <= ACCURATE:
                     total += value
                     continue
                 weight = prepared.problem.weight[subproblem.rows]
