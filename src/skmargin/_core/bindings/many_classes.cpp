@@ -96,6 +96,7 @@ nb::dict scan(const FrequencyRows<T>& arrays, const Problem& problem, const Dual
     const size_t size = out.cls.size();
     nb::dict result;
     result["losses"] = out.losses;
+    result["unlisted"] = out.unlisted;
     result["gap"] = out.gap;
     result["duals"] = out.duals;
     result["squares"] = to_numpy(std::move(out.squares), {k});

@@ -35,6 +35,7 @@ struct ScanTask {
 
 struct ScanResult {
     double losses = 0, gap = 0, inner = 0, duals = 0;  // sums over the samples; inner = sum_il c_il f_il
+    double unlisted = 0;                               // part of the losses that no list of before knew
     std::vector<double> squares, weight, total;        // ||v_l||^2, w_l = weight_l v_l, sum_i c_il
     std::vector<double> published;                     // ||w_l||^2 as the scores saw it
     std::vector<int64_t> start;                        // the new lists
@@ -206,6 +207,7 @@ class ClassScan {
             };
             for (int64_t e = lists_.start[i]; e < lists_.start[i + 1]; ++e)
                 add(lists_.cls[e], lists_.alpha[e], known_[e]);
+            const double known = d.empty() ? 0.0 : loss_.value(i, d.data(), static_cast<int32_t>(d.size()));
             double listed = 0;  // hinges of the new rivals, which `beyond_` has already
             for (int32_t j = 0; j < count_[i]; ++j) {
                 add(heap[j].second, 0.0, heap[j].first);
@@ -217,6 +219,7 @@ class ClassScan {
             for (int32_t j = 0; j < m; ++j) inner += alpha[j] * d[j];
             const double dual = loss_.dual(i, alpha.data(), m);
             out.losses += value;
+            out.unlisted += value - known;
             out.inner += inner;
             out.duals += dual;
             out.gap += value - dual + inner;

@@ -70,6 +70,7 @@ class _Point:
     dual: float
     feasible: Lists  # the dual point that the dual value belongs to
     square: float
+    unlisted: float  # losses of rivals that the lists before the scan did not hold
 
     @property
     def gap(self) -> float:
@@ -161,7 +162,7 @@ class _Solver:
                 return best
             found = min(4.0, max(1.0, full / max(out["gap"], 1e-300)))
             # Lists are those of one intercept: what the scan found beyond them grows as it moves.
-            drift_cost = max(0.0, full - out["gap"]) / out["drift"] if out["drift"] > 0 else 0.0
+            drift_cost = point.unlisted / out["drift"] if out["drift"] > 0 else 0.0
             since = 0 if full <= 0.9 * lowest else since + 1
             lowest = min(lowest, full)
 
@@ -212,7 +213,8 @@ class _Solver:
                 dual = float(feasible.alpha.sum()) - 0.5 * square
         elif exact:
             dual = out["duals"] - 0.5 * square
-        return _Point(duals, b, multipliers, out["weight"], primal, dual, feasible, square), lists, gap
+        point = _Point(duals, b, multipliers, out["weight"], primal, dual, feasible, square, out["unlisted"])
+        return point, lists, gap
 
     def _weights(self, squares: np.ndarray) -> np.ndarray:
         """The link: ``w_l = weight_l v_l``."""
