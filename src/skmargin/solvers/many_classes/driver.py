@@ -158,8 +158,8 @@ class _Solver:
             self._report(point, full)
             if np.isfinite(point.dual):
                 best = point if best is None or point.gap < best.gap else best
-            if best is not None and (last or best.gap <= self.tol):
-                return best
+            if last or (best is not None and best.gap <= self.tol):
+                return point if best is None else best  # without a number as its bound the gap is one
             found = min(4.0, max(1.0, full / max(out["gap"], 1e-300)))
             # Lists are those of one intercept: what the scan found beyond them grows as it moves.
             drift_cost = point.unlisted / out["drift"] if out["drift"] > 0 else 0.0
