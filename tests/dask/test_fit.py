@@ -275,3 +275,22 @@ def test_sums_arrive_as_they_were_sent(rows):
     for name in ("values", "gradient", "laplacian"):
         assert np.array_equal(getattr(there, name), getattr(sums, name))
     assert sums.laplacian.any()
+
+
+def test_rows_and_labels_of_the_same_files(rows, tmp_path):
+    X, y, weight = rows
+    names = [f"x{j}" for j in range(D)]
+    frame = pd.DataFrame(X, columns=names).assign(label=y, weight=weight, other="?")
+    for part in range(8):
+        frame[3000 * part : 3000 * (part + 1)].to_parquet(tmp_path / f"{part}.parquet")
+    read = dd.read_parquet(tmp_path / "*.parquet")  # of the labels alone, several files would be one partition
+    model = CrammerSingerSVC(random_state=0).fit(read[names], read["label"], sample_weight=read["weight"])
+    same = CrammerSingerSVC(random_state=0).fit(*arrays(X, y), sample_weight=arrays(weight)[0])
+    assert numbers(model) == numbers(same)
+    assert float(model.score(read[names], read["label"]).compute()) == pytest.approx(same.score(X, y), abs=1e-12)
+    with pytest.raises(ValueError, match="y must have one dimension, got two; choose one column"):
+        CrammerSingerSVC().fit(read[names], read[["label"]])
+    with pytest.raises(ValueError, match="y has 4 partitions and X has 8"):
+        CrammerSingerSVC().fit(read[names], read["label"].repartition(npartitions=4))
+    with pytest.raises(ValueError, match=r"Partition 0 of \d: X has \d+ rows, y "):
+        CrammerSingerSVC().fit(read[names], read.loc[read["x0"] > 0, "label"])

@@ -43,14 +43,35 @@ class Collections:
         return DaskRows(partitions_of(self.X, self.y, self.sample_weight), n_jobs)
 
 
-def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
-    """One partition for each block of rows of X."""
+def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Partition | Any]:
+    """One partition for each block of rows of X: three delayed values, or one that holds them."""
     from .workers import Partition
 
+    given = [X, y] if sample_weight is None else [X, y, sample_weight]
+    if all(hasattr(one, "map_partitions") and hasattr(one, "divisions") for one in given):
+        return _of_frames(given)
     rows = _blocks_of_rows(X)
     labels = _like(y, "y", X, len(rows))
     weights = [None] * len(rows) if sample_weight is None else _like(sample_weight, "sample_weight", X, len(rows))
     return [Partition(*parts) for parts in zip(rows, labels, weights, strict=True)]
+
+
+def _of_frames(given: list[Any]) -> list[Any]:
+    """Partitions of frames, read together: each by itself may be read in other pieces, since it has other columns."""
+    import dask.dataframe as dd
+
+    X, *others = given
+    for name, one in zip(("y", "sample_weight"), others, strict=False):
+        _check_one_column(one, name)
+        _check_count(name, one.npartitions, X.npartitions)
+    together = dd.map_partitions(
+        _three, *given, meta=(None, object), align_dataframes=False, enforce_metadata=False, transform_divisions=False
+    )
+    return list(together.to_delayed())
+
+
+def _three(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
+    return X, y, sample_weight
 
 
 def _blocks_of_rows(X: Any) -> list[Any]:
@@ -75,8 +96,7 @@ def _like(values: Any, name: str, X: Any, count: int) -> list[Any]:
     if isinstance(values, (list, tuple)):
         blocks = list(values)
     else:
-        if getattr(values, "ndim", 1) == 2:  # a frame with one column, or an array of one
-            raise ValueError(f"{name} must have one dimension, got two; choose one column.")
+        _check_one_column(values, name)
         if hasattr(values, "chunks") and hasattr(X, "chunks") and values.chunks[0] != X.chunks[0]:
             known = not any(np.isnan(size) for size in (*values.chunks[0], *X.chunks[0]))
             if known and sum(values.chunks[0]) != sum(X.chunks[0]):
@@ -84,12 +104,21 @@ def _like(values: Any, name: str, X: Any, count: int) -> list[Any]:
             if known:
                 values = values.rechunk((X.chunks[0],))
         blocks = list(np.ravel(values.to_delayed()))
-    if len(blocks) != count:
-        raise ValueError(
-            f"{name} has {len(blocks)} partitions and X has {count}; divide them alike, for instance with repartition "
-            "or rechunk, or compute_chunk_sizes() where sizes are not known."
-        )
+    _check_count(name, len(blocks), count)
     return blocks
+
+
+def _check_one_column(values: Any, name: str) -> None:
+    if getattr(values, "ndim", 1) == 2:  # a frame with one column, or an array of one
+        raise ValueError(f"{name} must have one dimension, got two; choose one column.")
+
+
+def _check_count(name: str, count: int, wanted: int) -> None:
+    if count != wanted:
+        raise ValueError(
+            f"{name} has {count} partitions and X has {wanted}; divide them alike, for instance with repartition or "
+            "rechunk, or compute_chunk_sizes() where sizes are not known."
+        )
 
 
 def lazily(X: Any, function: Any, like: np.ndarray) -> Any:
@@ -118,12 +147,13 @@ def lazy_accuracy(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Share of the rows that a model classifies correctly, as a lazy number."""
     import dask
 
-    sums = [dask.delayed(_right)(model, *partition) for partition in partitions_of(X, y, sample_weight)]
+    sums = [dask.delayed(_right)(model, partition) for partition in partitions_of(X, y, sample_weight)]
     return dask.delayed(_share)(sums)
 
 
-def _right(model: Any, X: Any, y: Any, weight: Any) -> tuple[float, float]:
+def _right(model: Any, partition: Any) -> tuple[float, float]:
     """Weight of the rows that are right, and of all."""
+    X, y, weight = partition
     if not len(y):
         return 0.0, 0.0
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)

@@ -61,14 +61,16 @@ class DaskRows:
 
     in_memory, remote = False, True
 
-    def __init__(self, partitions: Sequence[Partition], n_jobs: int | None = 1) -> None:
+    def __init__(self, partitions: Sequence[Partition | Delayed], n_jobs: int | None = 1) -> None:
         self.n_jobs = n_jobs  # threads of this process, for what is done with a sample of the rows
-        given = [value for partition in partitions for value in partition if value is not None]
+        given = [
+            value for one in partitions for value in ([one] if isinstance(one, Delayed) else one) if value is not None
+        ]
         graphs = {id(value.dask): value.dask for value in given}  # blocks of one array share theirs
         self._graph = {key: task for graph in graphs.values() for key, task in dict(graph).items()}
-        self._keys = [[None if value is None else value.key for value in partition] for partition in partitions]
+        self._keys = [_keys_of(partition) for partition in partitions]
         check = _key("skmargin-check")
-        asked = {(check, number): (_facts, *keys) for number, keys in enumerate(self._keys)}
+        asked = {(check, number): (_facts, keys) for number, keys in enumerate(self._keys)}
         facts: list[PartitionFacts] = self._computed(asked, list(asked))
         for number, fact in enumerate(facts):
             if fact.trouble:
@@ -140,7 +142,13 @@ class _Shared(NamedTuple):
     dtype: Any
 
 
-def _partition_sums(partition: list[Any], number: int, first: int, size: int, shared: _Shared) -> Any:
+def _keys_of(partition: Partition | Delayed) -> Any:
+    if isinstance(partition, Delayed):
+        return partition.key
+    return [None if value is None else value.key for value in partition]
+
+
+def _partition_sums(partition: Sequence[Any], number: int, first: int, size: int, shared: _Shared) -> Any:
     """The sums of a task over one partition."""
     X, y, weight = _arrays(*partition)
     if not X.shape[0] == len(y) == len(weight) == size:
@@ -178,11 +186,11 @@ def _arrays(X: Any, y: Any, weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     return X if sparse.issparse(X) else np.ascontiguousarray(X), y, weight
 
 
-def _facts(X: Any, y: Any, weight: Any) -> PartitionFacts:
+def _facts(partition: Sequence[Any]) -> PartitionFacts:
     """What is to be known of a partition; an exception of the data becomes its trouble."""
     none = np.zeros(0)
     try:
-        X, y, weight = _arrays(X, y, weight)
+        X, y, weight = _arrays(*partition)
         trouble = _trouble(X, y, weight)
     except (TypeError, ValueError) as error:
         return PartitionFacts(0, 0, "float64", none, none, none, 0, f"its rows are no numbers ({error}).")

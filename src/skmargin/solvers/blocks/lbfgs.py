@@ -29,6 +29,7 @@ from .passes import BlockProblem, PassSums
 
 # Set by hand on one generated text (50,000 x 20,000, 20 classes); a wrong one costs rounds, never the certificate.
 MEMORY = 20  # pairs
+PROBE_WIDTH = 0.1  # of the round that tells the others
 FIRST_WIDTH = 8.0  # times the last one
 NARROWER = 0.5  # from one width to the next, once the gradient is small beside the residuals
 SUFFICIENT = 1e-4  # share of the slope by which a step must lower the objective
@@ -71,10 +72,10 @@ class _Run:
         theta = np.column_stack(start)
         if not self.free:
             theta[:, -1] = 0.0
-        width = FIRST_WIDTH * self._last_width(theta)
+        here = best = self._round(theta, PROBE_WIDTH)
+        width = min(1.0, FIRST_WIDTH * self._wanted(here))
         inverse = self._diagonal(theta, width)
         here = self._round(theta, width)
-        best = here
         while True:
             theta, width, sums, _, gradient = here
             objective = self._primal(here)
@@ -90,7 +91,7 @@ class _Run:
                 )
             if gap <= self.tol * self._primal(best) or self.rounds >= max_rounds:
                 break
-            wanted = width * float(np.sqrt(GAP_SHARE * self.tol * objective / max(sums.residual, 1e-300)))
+            wanted = self._wanted(here)
             if gap <= 2 * sums.residual and wanted < 0.95 * width:
                 width = max(wanted, NARROWER * width)
                 inverse = self._diagonal(theta, width)
@@ -165,21 +166,6 @@ class _Run:
     def _half(theta: np.ndarray) -> float:
         return 0.5 * float(np.square(theta[:, :-1]).sum())
 
-    def _sample_sums(self, theta: np.ndarray, width: float) -> PassSums:
-        task = self._task(theta, width)
-        sums = task.zero()
-        task.add(sums, self.block)
-        return sums
-
-    def _last_width(self, theta: np.ndarray) -> float:
-        """The width at which the residuals of the sample are their share of ``tol``."""
-        width = 0.2
-        for _ in range(8):
-            sums = self._sample_sums(theta, width)
-            wanted = GAP_SHARE * self.tol * (self._half(theta) + sums.loss)
-            width = float(np.clip(width * np.clip(np.sqrt(wanted / max(sums.residual, 1e-300)), 0.2, 5.0), 1e-5, 1.0))
-        return width
-
     def _diagonal(self, theta: np.ndarray, width: float) -> np.ndarray:
         """Inverse of the diagonal of the Hessian, as the sample tells it."""
         task = of_scores(self.problem, width)
@@ -196,6 +182,11 @@ class _Run:
         diagonal[:, :-1] += 2 * np.asarray(curved @ squares) / len(theta)
         diagonal[:, -1] = max(1e-12, 2 * float(curved.sum()) / len(theta)) if self.free else 1.0
         return 1 / diagonal
+
+    def _wanted(self, here: Any) -> float:
+        """The width at which the residuals are their share of ``tol``."""
+        _, width, sums, *_ = here
+        return width * float(np.sqrt(GAP_SHARE * self.tol * self._primal(here) / max(sums.residual, 1e-300)))
 
     def _primal(self, here: Any) -> float:
         return self._half(here[0]) + here[2].loss
