@@ -71,18 +71,13 @@ Outcome ascend(const View& rows, const Loss& loss, const Problem& problem, const
     double total_cap = 0;
     for (int64_t i = 0; i < rows.n; ++i) total_cap += loss.dual_scale(i);
     if (start.mean && start.fit_intercept) geo.centre(start.mean->data(), total_cap);
-    else if (start.mean && start.q < 2) geo.deflate(start.mean->data());
+    else if (start.mean && start.q <= 2 && !start.class_weights) geo.deflate(start.mean->data());
     BlockAscent<View, Loss, BlockNormVectors<View>> ascent(geo, loss, problem.y.data(), start.duals, start.b.data(),
                                                            team, options.seed, tuning);
     ascent.enable_skipping();
-    Outcome out;
-    if constexpr (Loss::has_faces) {
-        std::optional<BlockNormFaceSteps<View, Loss>> face;
-        if (options.face_steps && !start.class_weights) face.emplace(ascent.state, start.q);
-        out = ascent.run(options, face ? &*face : nullptr);
-    } else {
-        out = ascent.run(options);
-    }
+    std::optional<BlockNormFaceSteps<View, Loss>> face;
+    if (options.face_steps && !start.class_weights) face.emplace(ascent.state, start.q);
+    const Outcome out = ascent.run(options, face ? &*face : nullptr);
     b = start.b;
     W.resize(static_cast<size_t>(rows.k) * (is_gram<View>::value ? 1 : rows.d));
     if constexpr (is_gram<View>::value) ascent.state.model.publish_weights(W.data(), b.data());

@@ -7,6 +7,7 @@
 //     bet_l [u_l + (q-2) (v_l'u_l/||v_l||^2 - R) v_l],     R = sum_j bet_j v_j'u_j / ||V||_{2,q}^2
 // and needs only v_l'x_i, known at the start, and u_l'x_i, one pass over the face.  The step of CG is projected back on
 // the constraints, and a line search on the dual itself, whose cost does not depend on the data, makes sure it rises.
+// The dual of a loss, a function of the sum of a sample's duals, has its own second derivative where it is not linear.
 #pragma once
 #include <vector>
 
@@ -15,7 +16,7 @@
 
 namespace skm {
 
-template <class Rows, class Loss>
+template <class Rows, SumLoss Loss>
 class BlockNormFaceSteps
     : public FaceControl<BlockNormFaceSteps<Rows, Loss>, AscentState<Rows, Loss, BlockNormVectors<Rows>>> {
   public:
@@ -36,7 +37,7 @@ class BlockNormFaceSteps
         start_.assign(1, 0);
         first_.clear();
         cls_.clear();
-        for (auto* v : {&gradient_, &product_, &metric_}) v->clear();
+        for (auto* v : {&gradient_, &product_, &metric_, &sum_, &curvature_}) v->clear();
         std::vector<double> x(a_.k + 1);
         for (const int64_t i : a_.active) {
             DualLists::Row& r = a_.duals[i];
@@ -45,22 +46,24 @@ class BlockNormFaceSteps
             for (int32_t j = 0; j < r.size; ++j) S += r.alpha[j];
             int32_t inner = 0;  // free rivals go to the front of the list
             for (int32_t j = 0; j < r.active; ++j)
-                if (r.alpha[j] > 0 && r.alpha[j] < a_.loss.dual_limit(i)) {
+                if (r.alpha[j] > 0) {
                     std::swap(r.alpha[j], r.alpha[inner]);
                     std::swap(r.cls[j], r.cls[inner++]);
                 }
             const bool own = a_.loss.sum_is_free(i, S);
-            if (inner + own < 2 || inner == 0) continue;
+            if (inner + own < 2 || inner == 0 || (Loss::curved_dual && !own)) continue;
             const size_t at = cls_.size();
             cls_.push_back(a_.y[i]);
             cls_.insert(cls_.end(), r.cls, r.cls + inner);
             a_.model.products(i, &cls_[at], inner + 1, x.data());
             a_.spend(a_.geo.rows.cost(i) * (inner + 1));
+            sum_.push_back(S);
+            curvature_.push_back(own ? a_.loss.dual_curvature(i, S) : 0.0);
             for (int32_t j = 0; j <= inner; ++j) {
                 const int32_t l = cls_[at + j];
-                gradient_.push_back((j == 0) - a_.model.score(i, l, x[j]));
+                gradient_.push_back((j == 0 ? a_.loss.dual_slope(i, S) : 0.0) - a_.model.score(i, l, x[j]));
                 product_.push_back(a_.model.with_direction(i, l, x[j]));
-                metric_.push_back(a_.model.metric(i, l, x[j]));
+                metric_.push_back(a_.model.metric(i, l, x[j]) + (j == 0 ? curvature_.back() : 0.0));
             }
             sample_.push_back(i);
             first_.push_back(at + !own);
@@ -131,6 +134,7 @@ class BlockNormFaceSteps
                     const int32_t l = cls_[e];
                     Hp_[e] = a_.model.weight(l) * Hp_[e] + coupling[l] * product_[e] +
                              a_.model.multiplier_score(U_, sample_[s], l);
+                    if (e == start_[s]) Hp_[e] += curvature_[s] * p_[e];
                     curvature += Hp_[e] * p_[e];
                 }
             if (!(curvature > 0)) break;
@@ -158,9 +162,12 @@ class BlockNormFaceSteps
             const double* alpha = a_.duals[sample_[s]].alpha;
             const size_t at = start_[s];
             const int32_t m = static_cast<int32_t>(start_[s + 1] - at) - 1;
-            // `block` with curvature 1 and d = 1 + t (x_l - x_y) is the projection on the constraints of the hinge.
-            for (int32_t j = 0; j < m; ++j) d[j] = 1 + t * (x_[at + 1 + j] - x_[at]);
-            a_.loss.block(sample_[s], 1.0, d.data(), alpha, m, target.data());
+            if constexpr (Loss::curved_dual) {
+                keep_feasible(s, t, alpha, m, target.data());
+            } else {  // `block` with curvature 1 and d = 1 + t (x_l - x_y) is the projection on the constraints
+                for (int32_t j = 0; j < m; ++j) d[j] = 1 + t * (x_[at + 1 + j] - x_[at]);
+                a_.loss.block(sample_[s], 1.0, d.data(), alpha, m, target.data());
+            }
             change_[at] = 0;
             for (int32_t j = 0; j < m; ++j) {
                 change_[at + 1 + j] = alpha[j] - target[j];
@@ -180,7 +187,9 @@ class BlockNormFaceSteps
             squares_[l] = std::max(squares_[l], 0.0) + a_.model.direction_move2(U_, l);
         }
         // The slope of the concave dual along the step falls: bisection.
-        auto slope = [&](double s) { return rise + linear - s * free - a_.model.slope(along_, squares_, s); };
+        auto slope = [&](double s) {
+            return rise + linear + loss_bend(s).slope - s * free - a_.model.slope(along_, squares_, s);
+        };
         length_ = 1;
         if (slope(1) < 0) {
             double lo = 0, hi = 1;
@@ -189,8 +198,38 @@ class BlockNormFaceSteps
                 (slope(length_) < 0 ? hi : lo) = length_;
             }
         }
-        return length_ * (rise + linear) - 0.5 * length_ * length_ * free -
+        return length_ * (rise + linear) + loss_bend(length_).value - 0.5 * length_ * length_ * free -
                a_.model.increase(along_, squares_, length_);
+    }
+
+    // Where the sum of the duals has a dual that bends: the step with negative duals cut off, short of the limit.
+    void keep_feasible(size_t s, double t, const double* alpha, int32_t m, double* target) const {
+        double before = 0, sum = 0;
+        for (int32_t j = 0; j < m; ++j) {
+            before += alpha[j];
+            sum += target[j] = std::max(0.0, alpha[j] - t * x_[start_[s] + 1 + j]);
+        }
+        const double rest = sum_[s] - before, limit = 0.5 * (a_.loss.sum_limit(sample_[s]) + sum_[s]);
+        if (!(rest + sum > limit)) return;
+        for (int32_t j = 0; j < m; ++j) target[j] *= (limit - rest) / sum;
+    }
+
+    // What the duals of the losses have beyond their linear parts after a step of this length, and its slope.
+    struct Bend {
+        double value = 0, slope = 0;
+    };
+    Bend loss_bend(double length) const {
+        Bend bend;
+        if constexpr (Loss::curved_dual)
+            for (size_t s = 0; s < sample_.size(); ++s) {
+                const int64_t i = sample_[s];
+                const double change = change_[start_[s]], S = sum_[s];
+                if (change == 0) continue;
+                const double moved = std::max(0.0, S + length * change), slope = a_.loss.dual_slope(i, S);
+                bend.value += a_.loss.dual(i, &moved, 1) - a_.loss.dual(i, &S, 1) - length * change * slope;
+                bend.slope += (a_.loss.dual_slope(i, moved) - slope) * change;
+            }
+        return bend;
     }
 
     void accept() {
@@ -208,6 +247,7 @@ class BlockNormFaceSteps
     std::vector<size_t> start_, first_;
     std::vector<int32_t> cls_;
     std::vector<double> gradient_, product_, metric_;  // of the dual in c_il; v_l'x_i; diagonal of the Hessian
+    std::vector<double> sum_, curvature_;              // of the samples: of all duals, of the dual in that sum
     std::vector<double> residual_, x_, p_, z_, Hp_, change_;
     std::vector<double> along_, squares_;  // v_l'u_l, ||u_l||^2
     double length_ = 0;

@@ -191,7 +191,12 @@ class BlockAscent {
             if (state.active.empty() && !state.geo.shifted()) return true;  // every block is optimal to rounding
         }
         if (state.passes < options_.max_iter && state.work < max_work_) return false;
-        if (last_check_ < state.passes || gap_ == infinity) gap_ = check(true);
+        if (last_check_ < state.passes || gap_ == infinity) {
+            gap_ = check(true);
+        } else if (!state.geo.intercept()) {  // the last check believed in the scores: rows far from zero spoil them
+            const auto row = [this](int64_t i) { return state.duals[i]; };
+            gap_ = std::max(gap_, primal_ - dual_value(state, row, primal_ - gap_));
+        }
         converged_ = gap_ <= options_.target_gap(primal_);
         return true;
     }

@@ -74,6 +74,9 @@ class HingeLoss {
 
     // For the largest hinge: dual = S up to the limit.
     double best_sum(int64_t i, double h, double c) const { return std::min(std::max(c + 1 / h, 0.0), sum_limit(i)); }
+    static double dual_slope(int64_t, double) { return 1; }
+    static double dual_curvature(int64_t, double) { return 0; }
+    static constexpr bool curved_dual = false;
 
     // Rivals at zero with 1 - d below `lo`, and rivals at their limit with 1 - d above `hi`, stay where they are.
     Bounds bounds(int64_t i, const double* d, const double* alpha, int32_t m) const {

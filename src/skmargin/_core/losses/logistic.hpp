@@ -39,6 +39,11 @@ class LogisticLoss {
         return a <= 0.5 * scale ? cap_[i] * share(scale, a) : cap_[i] - cap_[i] * share(scale, scale - a);
     }
 
+    bool sum_is_free(int64_t i, double S) const { return S > 0 && S < cap_[i] * (1 - 1e-12); }
+    double dual_slope(int64_t i, double S) const { return std::log(cap_[i] - S) - std::log(S); }
+    double dual_curvature(int64_t i, double S) const { return cap_[i] / (S * (cap_[i] - S)); }
+    static constexpr bool curved_dual = true;
+
     // A rival at zero stays there while it is farther away than those that carry the loss: these have d = D'(S).
     Bounds bounds(int64_t i, const double* d, const double* alpha, int32_t m) const {
         const double u = sum_of(alpha, m) / cap_[i];

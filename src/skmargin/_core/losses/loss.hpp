@@ -26,7 +26,9 @@
 //     bounded                             whether the duals have upper bounds
 // and, where the dual is a function of the sum of the alpha_l alone, for norms that weigh the classes (block_norm/):
 //     best_sum(i, h, c)                   argmax_{S >= 0}  dual_i(S) - h/2 (S - c)^2
-//     sum_limit(i)                        the largest sum that the dual allows
+//     sum_limit(i), sum_is_free(i, S)     the largest sum that the dual allows; whether S may change both ways
+//     dual_slope(i, S), dual_curvature(i, S)
+//                                         dual_i'(S) and -dual_i''(S); curved_dual: whether that is not zero
 // and says what solvers may use: has_faces (linear/face_cg.hpp knows the constraints), only_largest_hinge (the value
 // depends on one rival), can_stretch (value takes a stretch), slack (safety margin of `idle` between visits).
 #pragma once
@@ -68,6 +70,10 @@ template <class Loss>
 concept SumLoss = MarginLoss<Loss> && requires(const Loss loss, int64_t i, double h) {
     { loss.best_sum(i, h, h) } -> std::same_as<double>;
     { loss.sum_limit(i) } -> std::same_as<double>;
+    { loss.sum_is_free(i, h) } -> std::same_as<bool>;
+    { loss.dual_slope(i, h) } -> std::same_as<double>;
+    { loss.dual_curvature(i, h) } -> std::same_as<double>;
+    { Loss::curved_dual } -> std::convertible_to<bool>;
 };
 
 // Duals with a proximal map whose derivative is a Laplacian of class pairs.

@@ -99,6 +99,10 @@ class OdmLoss {
         return std::max(0.0, (h * c + 1 - theta_) / (h + 1 / (2 * cap_[i])));
     }
     static double sum_limit(int64_t) { return infinity; }
+    static bool sum_is_free(int64_t, double) { return true; }
+    double dual_slope(int64_t i, double S) const { return 1 - theta_ - S / (2 * cap_[i]); }
+    double dual_curvature(int64_t i, double) const { return 1 / (2 * cap_[i]); }
+    static constexpr bool curved_dual = true;
 
     // A rival at zero stays there while its hinge lies below that of the rivals that carry the loss.
     Bounds bounds(int64_t i, const double* d, const double* alpha, int32_t m) const {
