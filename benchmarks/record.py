@@ -138,7 +138,7 @@ def growth() -> Iterator[dict[str, Any]]:
             data = Data(f"{axis}={value:g}", X, y, X, y)
             C = float(setting["C"])
             best = optimum("cs", data, C)
-            for solver in (Ours("cs"), Liblinear()):
+            for solver in (Ours("cs"), *rivals()):
                 stops = (1e-3,) if isinstance(solver, Ours) else tuple(solver.ladder)
                 points = ladder(solver, data, C, best, stops, 1e-3)
                 yield {"axis": axis, **setting, "solver": solver.name, "point": points[-1]}

@@ -1,4 +1,4 @@
-"""Small changes of the pages while they are read: files of the first folder, lists of the guide, code, docstrings."""
+"""Small changes of the pages while they are read: files of the first folder, code, docstrings."""
 
 from __future__ import annotations
 
@@ -55,23 +55,6 @@ def read_root_page(app: Sphinx, page: str, source: list[str]) -> None:
             source[0] = re.sub(r"\[`?([^]`]+)`?\]\(\.\./([^)]+)\)", r"\1 (`\2`)", source[0])
 
 
-# Pages of the guide that are listed where they exist, after the page that they follow.
-GUIDE = {
-    "recipes/research": ["scaling", "scaling-out", "many_classes"],
-    "model_files": ["onnx", "serving"],
-    "mathematics": ["guarantees"],
-}
-
-
-def list_more_pages(app: Sphinx, page: str, source: list[str]) -> None:
-    """Complete the lists of the guide."""
-    if page == "guide":
-        for before, more in GUIDE.items():
-            new = [name for name in more if f"\n{name}\n" not in source[0]]
-            there = [before, *(name for name in new if (DOCS / f"{name}.md").exists())]
-            source[0] = source[0].replace(f"\n{before}\n", "\n" + "\n".join(there) + "\n")
-
-
 def excuse_inherited(app: Sphinx, env: Any, node: Any, text: nodes.Node) -> nodes.Node | None:
     """Docstrings that are inherited from other packages may point at pages of theirs: only the text stays."""
     while node is not None and not node.source:
@@ -83,7 +66,6 @@ def excuse_inherited(app: Sphinx, env: Any, node: Any, text: nodes.Node) -> node
 def setup(app: Sphinx) -> dict[str, Any]:
     """Docstrings are changed before numpydoc reads them (its priority is 500)."""
     app.connect("source-read", read_root_page)
-    app.connect("source-read", list_more_pages)
     app.connect("doctree-read", trim_code)
     app.connect("missing-reference", excuse_inherited, priority=900)  # after the inventories were asked
     app.connect("autodoc-process-docstring", quote_attributes, priority=100)
