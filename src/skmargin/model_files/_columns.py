@@ -88,7 +88,7 @@ def _plural(kind: str) -> str:
 
 def type_of(column: Any) -> str:
     """What a column holds: "number", "text", "date", or "any" where it is mixed, empty or unknown."""
-    dtype = getattr(column, "dtype", None)
+    dtype: Any = getattr(column, "dtype", None)
     if not hasattr(dtype, "kind"):  # polars and Arrow have types of their own
         column = np.asarray(column[:1000])
         dtype = column.dtype
