@@ -294,7 +294,7 @@ def test_what_cannot_work_is_refused_before_the_work(tmp_path):
     assert "must be one of balanced" in run("compare", "iris", "--class-weight", "even", code=2).stderr
     assert "is not a regular file" in run("compare", "iris", "--resume", "/dev/full", code=1).stderr
     assert (
-        "two classes with 60 samples"
+        "at least two classes need 60 samples each"
         in run("fit", "iris", "--model", "m3", "--cv", 60, "--out", tmp_path / "m.skm", code=1).stderr
     )
     assert "no such file" in run("predict", tmp_path / "m.skm", "iris", "--out", tmp_path / "o.csv", code=1).stderr

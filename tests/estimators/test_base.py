@@ -241,8 +241,8 @@ def test_what_a_fit_publishes_is_documented(name):
 @pytest.mark.parametrize("name", skmargin.__all__)
 def test_an_unknown_parameter_is_told_under_the_name_of_the_class(name):
     """Also where the constructor is that of a base, whose name a user does not know."""
-    with pytest.raises(TypeError, match=rf"^{name}\.__init__\(\) got an unexpected keyword argument 'penalty'"):
-        getattr(skmargin, name)(penalty="l2")
+    with pytest.raises(TypeError, match=rf"^{name}\.__init__\(\) got an unexpected keyword argument 'dual'"):
+        getattr(skmargin, name)(dual=True)
 
 
 @pytest.mark.parametrize(

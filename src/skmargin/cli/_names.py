@@ -10,9 +10,12 @@ MODELS = (
 )  # fmt: skip
 METRICS = ("accuracy", "balanced-accuracy", "macro-f1")
 EXPERIMENTS = (
-    "mcodm-table2", "mcodm-intercept", "mcodm-figure1", "mcodm-figure2", "mcodm-figure3", "m3svm-table1",
-    "m3svm-figure3", "m3svm-figure4", "m3svm-figure5", "xu-table2", "xu-figure2", "xu-semi", "abe-table1", "abe-table4",
-    "abe-table7", "abe-figures", "lei-table2", "overall", "overall-defaults",
+    "mcodm-table2", "mcodm-per-row", "mcodm-ceiling", "mcodm-loop", "mcodm-intercept", "mcodm-whole", "mcodm-figure1",
+    "mcodm-figure2", "mcodm-figure3", "m3svm-authors", "m3svm-others", "m3svm-defaults", "m3svm-table1",
+    "m3svm-figure3", "m3svm-figure4", "m3svm-figure5", "xu-table2", "xu-converged", "xu-folds", "xu-exchanged",
+    "xu-figure2", "xu-semi", "xu-rounds", "abe-table1", "abe-table2", "abe-table4", "abe-table4-given", "abe-table3",
+    "abe-table5", "abe-table7", "abe-figures", "lei-table2", "lei-whole", "lei-algorithm1", "lei-losses", "overall",
+    "overall-800", "overall-defaults",
 )  # fmt: skip
 
 
