@@ -18,6 +18,12 @@ def get_config() -> dict[str, int]:
         ``max_dense_bytes``: the largest dense array, in bytes, that a machine of very many classes makes.  Class
         vectors that would be larger are published as a sparse ``coef_`` (a SciPy CSR array, one row a class), and a
         machine with such a ``coef_`` refuses to make a larger array of scores (`predict_top` gives the best of them).
+
+    Examples
+    --------
+    >>> import skmargin
+    >>> sorted(skmargin.get_config())
+    ['max_dense_bytes']
     """
     return dict(_settings)
 
@@ -29,6 +35,15 @@ def set_config(*, max_dense_bytes: int | None = None) -> None:
     ----------
     max_dense_bytes : int, default=None
         See `get_config`; None leaves it as it is.
+
+    Examples
+    --------
+    >>> import skmargin
+    >>> before = skmargin.get_config()
+    >>> skmargin.set_config(max_dense_bytes=10**9)
+    >>> skmargin.get_config()["max_dense_bytes"]
+    1000000000
+    >>> skmargin.set_config(**before)
     """
     if max_dense_bytes is None:
         return

@@ -126,6 +126,17 @@ def test_links_also_work_in_the_repository(page):
     assert not [link for link in links if "://" not in link and not (page.parent / link).exists()]
 
 
+@pytest.mark.parametrize("name", sorted(listed()))
+def test_public_name_has_an_example(name):
+    """Constants, what must be implemented (protocols) and an error that needs missing files apart."""
+    module, _, short = name.rpartition(".")
+    if module in NEEDS and not find_spec(NEEDS[module]):
+        return
+    thing = getattr(import_module(module), short)
+    if inspect.isfunction(thing) or (inspect.isclass(thing) and not getattr(thing, "_is_protocol", False)):
+        assert short == "MissingData" or ">>>" in inspect.getdoc(thing)
+
+
 @pytest.mark.parametrize("name", skmargin.__all__)
 def test_machine_has_example_paper_and_gallery_entry(name):
     text = inspect.getdoc(getattr(skmargin, name))

@@ -61,7 +61,17 @@ def advise(
 
 
 def choose(ranked: Sequence[ModelResult]) -> ModelResult:
-    """The model that `advise` names first: the best one, or the fastest of those that are level with it."""
+    """The model that `advise` names first: the best one, or the fastest of those that are level with it.
+
+    Examples
+    --------
+    >>> from skmargin.comparison import choose
+    >>> from skmargin.report import ModelResult, rank_models
+    >>> slow = ModelResult("slow", fold_scores=[0.91, 0.92, 0.9], fit_time=9.0)
+    >>> fast = ModelResult("fast", fold_scores=[0.92, 0.91, 0.9], fit_time=0.1)
+    >>> choose(rank_models([slow, fast])).name
+    'fast'
+    """
     best = ranked[0]
     level = [model for model in _equal(ranked) if np.mean(model.fold_scores) >= np.mean(best.fold_scores) - 1e-12]
     return min([best, *level], key=_fit_time)

@@ -40,12 +40,30 @@ BASELINE = "majority class"
 
 
 class ComparisonError(ValueError):
-    """The models cannot be compared, or the comparison not continued; the message says why."""
+    """The models cannot be compared, or the comparison not continued; the message says why.
+
+    Examples
+    --------
+    >>> from skmargin.comparison import Comparison, ComparisonError, models
+    >>> from skmargin.datasets import load_dataset
+    >>> try:
+    ...     Comparison(load_dataset("iris"), [models()["logistic"]], metric="luck")
+    ... except ComparisonError as error:
+    ...     print(error)
+    metric must be one of accuracy, balanced-accuracy, macro-f1, got 'luck'.
+    """
 
 
 @dataclass
 class Fold:
-    """One model on one fold: score, seconds for one fit with the chosen parameters and for predicting the fold."""
+    """One model on one fold: score, seconds for one fit with the chosen parameters and for predicting the fold.
+
+    Examples
+    --------
+    >>> from skmargin.comparison import Fold
+    >>> Fold(score=0.9, fit_time=0.01, predict_time=0.001, params={"C": 1.0}, converged=True).score
+    0.9
+    """
 
     score: float
     fit_time: float
@@ -328,12 +346,28 @@ def needed_samples(cv: int) -> int:
 
 
 def second_largest(y: np.ndarray) -> int:
-    """Samples of the second largest class: up to so many folds can be made."""
+    """Samples of the second largest class: up to so many folds can be made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmargin.comparison import second_largest
+    >>> second_largest(np.array(["a", "a", "a", "b", "b", "c"]))
+    2
+    """
     return int(np.sort(np.unique(y, return_counts=True)[1])[-2])
 
 
 def rare_classes(y: np.ndarray, needed: int) -> str | None:
-    """A sentence about the classes with fewer samples than that, where there are some."""
+    """A sentence about the classes with fewer samples than that, where there are some.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmargin.comparison import rare_classes
+    >>> rare_classes(np.array(["a", "a", "a", "b"]), 2)[:40]
+    '1 of 2 classes have fewer than 2 samples'
+    """
     counts = np.unique(y, return_counts=True)[1]
     rare = int(np.sum(counts < needed))
     if not rare:

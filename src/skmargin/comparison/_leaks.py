@@ -34,6 +34,17 @@ def telling_columns(data: Dataset, best: float, baseline: float, metric: str = "
     -------
     found : dict of str to float
         Names of the columns and what each reaches, the best first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmargin.comparison import telling_columns
+    >>> from skmargin.datasets import Dataset
+    >>> y = np.repeat([0, 1], 50)
+    >>> noise = np.random.default_rng(0).normal(size=100)
+    >>> data = Dataset("answers", np.c_[noise, y], y, ["noise", "answer"])
+    >>> telling_columns(data, best=1.0, baseline=0.5)
+    {'answer': 1.0}
     """
     names = data.feature_names
     if names is None or data.y is None or sparse.issparse(data.X) or not 2 <= len(names) <= MAX_COLUMNS:

@@ -62,6 +62,13 @@ class Model:
 
     ``widths`` are further candidates for ``gamma``, as multiples of ``"scale"``; ``dense`` says that it takes no
     sparse rows.
+
+    Examples
+    --------
+    >>> from skmargin.comparison import models
+    >>> model = models()["crammer-singer"]
+    >>> model.name, list(model.grid)
+    ('crammer-singer', ['C'])
     """
 
     name: str
@@ -182,6 +189,15 @@ def tuned(
     -------
     search : MarginSearchCV
         ``best_estimator_`` is a pipeline of the preparation and the estimator.
+
+    Examples
+    --------
+    >>> from skmargin.comparison import models, tuned
+    >>> from skmargin.datasets import load_dataset
+    >>> data = load_dataset("iris")
+    >>> search = tuned(models()["crammer-singer"], data.X, cv=3, seed=0, n_jobs=None).fit(data.X, data.y)
+    >>> bool(search.best_score_ > 0.9)
+    True
     """
     step, front = preparation(X, columns, model.dense)
     pipeline = Pipeline([(step, front), ("model", clone(model.estimator))])
@@ -197,7 +213,15 @@ def tuned(
 
 
 def kernel_spread(X: Any) -> float:
-    """Number of features times their variance: the reciprocal of ``gamma="scale"``."""
+    """Number of features times their variance: the reciprocal of ``gamma="scale"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmargin.comparison import kernel_spread
+    >>> kernel_spread(np.array([[0.0, 2.0], [2.0, 0.0]]))
+    2.0
+    """
     if sparse.issparse(X):
         mean = X.sum() / np.prod(X.shape)
         variance = X.multiply(X).sum() / np.prod(X.shape) - mean**2

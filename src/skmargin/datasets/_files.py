@@ -20,7 +20,17 @@ _MAGIC = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 
 
 class DataError(ValueError):
-    """A data file cannot be used; the message says which file, where in it, and why."""
+    """A data file cannot be used; the message says which file, where in it, and why.
+
+    Examples
+    --------
+    >>> from skmargin.datasets import DataError, read_csv
+    >>> try:
+    ...     read_csv("no-such-file.csv", target="y")
+    ... except DataError as error:
+    ...     print(error)
+    no-such-file.csv: no such file.
+    """
 
 
 class TextColumn(DataError):

@@ -44,6 +44,13 @@ class Dataset:
         Whether the first feature has index 0 in the LIBSVM file they come from.
     columns : list of Column or None
         What each column of a raw table is taken for (see `load_training`).
+
+    Examples
+    --------
+    >>> from skmargin.datasets import load_dataset
+    >>> data = load_dataset("iris")
+    >>> data.name, data.X.shape, data.feature_names[0]
+    ('iris', (150, 4), 'sepal length (cm)')
     """
 
     name: str

@@ -35,6 +35,19 @@ def read_parquet(path: str | os.PathLike[str], target: str | int | None = None, 
     table : Table
         ``X`` an array of float64 (raw: a data frame), ``y`` integers or strings (None without target),
         ``feature_names`` the other columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from skmargin.datasets import read_parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "flowers.parquet"
+    ...     pd.DataFrame({"width": [1.0, 2.0], "kind": ["a", "b"]}).to_parquet(path)
+    ...     table = read_parquet(path, target="kind")
+    >>> table.X.tolist(), table.y.tolist(), table.feature_names
+    ([[1.0], [2.0]], ['a', 'b'], ['width'])
     """
     pa = _arrow.import_arrow("Parquet files")
     import pyarrow.parquet as pq

@@ -46,6 +46,14 @@ def write_pages(results: Sequence[Result], folder: str | os.PathLike[str], run: 
     -------
     pages : list of Path
         What was written, without the pictures.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skmargin.experiments import write_pages
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_pages([], folder)
+    []
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

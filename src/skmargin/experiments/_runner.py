@@ -46,7 +46,14 @@ Result = dict[str, str]
 
 
 def read_results(path: str | os.PathLike[str]) -> list[Result]:
-    """The lines of a results file, the unfinished end of an interrupted write left out; none if there is no file."""
+    """The lines of a results file, the unfinished end of an interrupted write left out; none if there is no file.
+
+    Examples
+    --------
+    >>> from skmargin.experiments import read_results
+    >>> read_results("no-such-results.csv")
+    []
+    """
     path = Path(path)
     if not path.exists():
         return []
@@ -94,7 +101,15 @@ def _again(status: str | None, budget: float) -> bool:
 
 
 def in_rounds(tasks: Iterable[Task]) -> list[Task]:
-    """The first ten divisions of everything, then the next ten: a run that is stopped leaves no table empty."""
+    """The first ten divisions of everything, then the next ten: a run that is stopped leaves no table empty.
+
+    Examples
+    --------
+    >>> from skmargin.experiments import choose, in_rounds
+    >>> tasks = in_rounds(choose("xu-table2")[0].tasks())
+    >>> tasks[0].split
+    0
+    """
     return sorted(tasks, key=lambda task: task.split // ROUND)
 
 
@@ -124,6 +139,17 @@ def run(
         That is done.
     outcome : str
         "ok", "not converged", "out of budget (... s)", "left out" or "failed: ...".
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skmargin.experiments import choose, pending, read_results, run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "results.csv"
+    ...     tasks, _ = pending(choose("xu-table2")[0].tasks(quick=True), path)
+    ...     print(len(list(run(tasks[:1], path))), len(read_results(path)) > 0)
+    1 True
     """
     path = Path(results)
     if path.exists():

@@ -43,6 +43,12 @@ class Source:
         Whether the set is one of Rätsch's collection.
     note : str
         What differs from the paper's data.
+
+    Examples
+    --------
+    >>> from skmargin.experiments import Source
+    >>> Source("dna", files=(("dna.train", "dna.scale"), ("dna.test", "dna.scale.t")), n_features=180).scale
+    'unit'
     """
 
     name: str
@@ -70,6 +76,12 @@ class Split:
     "holdout" draws test rows of each class in proportion (a share, or a number beside ``train``), "random" draws them
     from all rows, "kfold" is 5-fold cross-validation, "given" takes the parts of the files, or the first ``train`` rows
     of all.  ``seed`` fixes a random division: the number of the division then seeds the method only.
+
+    Examples
+    --------
+    >>> from skmargin.experiments import Split
+    >>> Split("random", test=0.3, seed=42)
+    Split(kind='random', test=0.3, train=None, seed=42)
     """
 
     kind: str = "holdout"
@@ -109,6 +121,12 @@ class Protocol:
         At most so many training and test rows.
     budget : float
         Seconds of the processor for one task; one that needs more is given up and reported so.
+
+    Examples
+    --------
+    >>> from skmargin.experiments import Protocol, Split
+    >>> Protocol(Split("kfold"), repeats=5, folds=3).repeats
+    5
     """
 
     split: Split = field(default_factory=Split)
@@ -136,7 +154,14 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table; ``params`` are parameters that a method, by name, has on this data set."""
+    """One line of a table; ``params`` are parameters that a method, by name, has on this data set.
+
+    Examples
+    --------
+    >>> from skmargin.experiments import Protocol, Row, Source
+    >>> Row(Source("iris"), Protocol(repeats=2)).data.name
+    'iris'
+    """
 
     data: Source
     protocol: Protocol
@@ -188,6 +213,12 @@ class Experiment:
         What of the results a table shows.
     whole : tuple of str
         Methods whose grid is taken whole, whatever a protocol says.
+
+    Examples
+    --------
+    >>> from skmargin.experiments import EXPERIMENTS
+    >>> sorted({experiment.paper for experiment in EXPERIMENTS.values()})
+    ['abe', 'lei', 'm3svm', 'mcodm', 'overall', 'xu']
     """
 
     name: str
@@ -233,6 +264,13 @@ class Task:
     """One method on one division of one data set.
 
     Two experiments that ask for the same numbers share the task: its key does not name the experiment.
+
+    Examples
+    --------
+    >>> from skmargin.experiments import choose
+    >>> task = next(choose("xu-table2")[0].tasks(quick=True))
+    >>> task.row.data.name, task.split
+    ('iris', 0)
     """
 
     experiment: Experiment

@@ -64,6 +64,13 @@ class GeneralizationBound:
     spread : float or None
         For "m3": the right side of the paper's Theorem 6.  No row as long as the longest one given has score
         differences ``f_j - f_l`` of all pairs with a larger p-norm.
+
+    Examples
+    --------
+    >>> from skmargin.inspection import GeneralizationBound
+    >>> bound = GeneralizationBound(0.1, 0.2, 0.05, norm=3.0, radius=4.0, delta=0.05, bound="lp", version="7")
+    >>> round(bound.total, 2)
+    0.35
     """
 
     empirical: float

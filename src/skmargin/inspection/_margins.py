@@ -25,6 +25,18 @@ def class_scores(estimator: Any, X: Any) -> np.ndarray:
     scores : ndarray of shape (n_samples, n_classes)
         In the order of ``estimator.classes_``.  The single column f of a binary classifier becomes (-f/2, f/2), so
         that the difference of the two columns is f again.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skmargin import CrammerSingerSVC
+    >>> from skmargin.inspection import class_scores
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), CrammerSingerSVC()).fit(X, y)
+    >>> model.decision_function(X[:4]).shape, class_scores(model, X[:4]).shape
+    ((4,), (4, 2))
     """
     name = type(estimator).__name__
     if not hasattr(estimator, "decision_function"):
@@ -98,6 +110,12 @@ def margins_from_scores(scores: Any, y: Any, classes: Any, *, normalize: bool = 
     margins : ndarray of shape (n_samples,)
         ``score of the true class - best other score``: positive exactly where the true class has the largest score
         (zero is a tie).
+
+    Examples
+    --------
+    >>> from skmargin.inspection import margins_from_scores
+    >>> margins_from_scores([[2.0, 0.5, 1.0], [0.0, 1.0, 3.0]], ["a", "b"], ["a", "b", "c"])
+    array([ 1., -2.])
     """
     classes = np.asarray(classes)
     scores = score_columns(scores, len(classes))
@@ -164,6 +182,16 @@ class MarginStatistics:
         Level to value.
     per_class : dict of label to MarginStatistics
         The same for the samples of each class that occurs in ``y``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skmargin import CrammerSingerSVC
+    >>> from skmargin.inspection import margin_statistics
+    >>> X, y = load_iris(return_X_y=True)
+    >>> statistics = margin_statistics(CrammerSingerSVC().fit(X, y), X, y)
+    >>> sorted(statistics.per_class), bool(statistics.per_class[0].error == 0)
+    ([0, 1, 2], True)
     """
 
     n_samples: int

@@ -99,6 +99,13 @@ def pairwise_score_gaps(y: Any, scores: Any, classes: Any) -> np.ndarray:
     -------
     gaps : ndarray of shape (n_classes, n_classes)
         Row: true class; column: rival.  Not symmetric; the diagonal, and a row without samples, is NaN.
+
+    Examples
+    --------
+    >>> from skmargin.inspection import pairwise_score_gaps
+    >>> pairwise_score_gaps(["a", "b"], [[2.0, 0.5], [0.0, 1.0]], ["a", "b"])
+    array([[nan, 1.5],
+           [1. , nan]])
     """
     classes = np.asarray(classes)
     scores = score_columns(scores, len(classes))

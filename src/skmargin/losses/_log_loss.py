@@ -9,7 +9,16 @@ from ._smooth import Own
 
 
 class LogLoss:
-    """``log sum_l exp(f_l) - f_y``."""
+    """``log sum_l exp(f_l) - f_y``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmargin.losses import LogLoss
+    >>> F = np.array([[2.0, 0.0, 0.0]])
+    >>> round(LogLoss().value(F, (np.array([0]), np.array([0])), np.ones(1)), 4)
+    0.2395
+    """
 
     duals_share_a_bound = True
 

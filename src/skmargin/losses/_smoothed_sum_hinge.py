@@ -12,6 +12,14 @@ class SmoothedSumHinge:
     """``sum_{l != y} g(1 - f_y + f_l)`` with ``g(t) = (t + sqrt(t^2 + delta^2)) / 2``.
 
     ``0 <= g(t) - max(0, t) <= delta / 2``; ``delta = 0`` is the hinge itself, whose slope is 0 at its kink.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmargin.losses import SmoothedSumHinge
+    >>> F = np.array([[2.0, 1.5, 0.0]])
+    >>> SmoothedSumHinge(delta=0.0).value(F, (np.array([0]), np.array([0])), np.ones(1))
+    0.5
     """
 
     duals_share_a_bound = False

@@ -27,7 +27,22 @@ BROKEN += (AttributeError, RuntimeError, ArithmeticError, MemoryError, SyntaxErr
 
 
 class ModelFileError(ValueError):
-    """A model cannot be written to, or read from, a file; the message says why."""
+    """A model cannot be written to, or read from, a file; the message says why.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skmargin.model_files import ModelFileError, load_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skm"
+    ...     _ = path.write_bytes(b"not a model")
+    ...     try:
+    ...         load_model(path)
+    ...     except ModelFileError as error:
+    ...         print(str(error).replace(folder, "")[1:])
+    model.skm: it is not a skmargin model file, or it is damaged (File is not a zip file).
+    """
 
 
 def damaged(path: Any, error: Exception) -> ModelFileError:

@@ -168,6 +168,14 @@ def without_names(estimator: Any) -> Any:
     -------
     estimator : estimator
         A shallow copy where it was from a file with names, else the same.
+
+    Examples
+    --------
+    >>> from skmargin import CrammerSingerSVC
+    >>> from skmargin.model_files import without_names
+    >>> model = CrammerSingerSVC()
+    >>> without_names(model) is model
+    True
     """
     cls: Any = class_of(estimator)
     if cls is type(estimator):

@@ -114,6 +114,21 @@ def load_model(path: str | os.PathLike[str], *, extra_classes: Iterable[type] = 
     ------
     ModelFileError
         If the file is damaged, of a later format, or holds something that is not allowed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from skmargin import CrammerSingerSVC
+    >>> from skmargin.model_files import load_model, save_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = CrammerSingerSVC().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, Path(folder) / "iris.skm")
+    ...     again = load_model(Path(folder) / "iris.skm")
+    >>> bool((again.decision_function(X) == model.decision_function(X)).all())
+    True
     """
     document, contents = read(path)
     try:
@@ -147,6 +162,20 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``format_version``, ``library_version``, ``sklearn_version``, ``numpy_version``, ``estimator`` (its class),
         ``feature_names`` and ``feature_types`` ("number", "text", "date" or "any"; None where they are not known),
         ``classes`` (as text) and ``metadata``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from skmargin import CrammerSingerSVC
+    >>> from skmargin.model_files import describe_model, save_model
+    >>> model = CrammerSingerSVC().fit(*load_iris(return_X_y=True))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, Path(folder) / "iris.skm")
+    ...     description = describe_model(Path(folder) / "iris.skm")
+    >>> description["estimator"], description["classes"]
+    ('skmargin.CrammerSingerSVC', ['0', '1', '2'])
     """
     document = read(path)[0]
     try:

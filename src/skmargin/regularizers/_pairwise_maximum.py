@@ -27,7 +27,15 @@ _SHARES = (1e-3, 1e-2, 0.1, 1.0, 1e3)  # of the mean conductance in those of all
 
 
 class PairwiseMaximum(PairwisePenalty):
-    """``alpha max_{j<l} ||w_j - w_l||``, or smoothed over ``width``, and by ``tau`` near zero distance."""
+    """``alpha max_{j<l} ||w_j - w_l||``, or smoothed over ``width``, and by ``tau`` near zero distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmargin.regularizers import PairwiseMaximum
+    >>> PairwiseMaximum(alpha=1.0).value(np.array([[0.0, 3.0], [0.0, 4.0]]))
+    5.0
+    """
 
     degree = 1.0
 

@@ -24,6 +24,13 @@ class PairwisePower(PairwisePenalty):
     """``alpha sum_{j<l} ||w_j - w_l||^p``, smoothed by ``tau`` near zero distance.
 
     With ``p = 2`` it is ``alpha k ||V||^2``, V the vectors less their mean: no Gram matrix is needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmargin.regularizers import PairwisePower
+    >>> PairwisePower(alpha=1.0, p=2.0).value(np.array([[0.0, 3.0], [0.0, 4.0]]))
+    25.0
     """
 
     def __init__(self, alpha: float, p: float, tau: float = 0.0) -> None:

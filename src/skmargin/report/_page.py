@@ -64,6 +64,20 @@ def write_report(results: Results, path: str | os.PathLike[str]) -> None:
         What to show.
     path : path
         The file, by custom ``*.html``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from skmargin.report import ModelResult, Results, summarize_dataset, write_report
+    >>> summary = summarize_dataset("iris", *load_iris(return_X_y=True))
+    >>> results = Results("Iris", summary, [ModelResult("a", test_score=0.9)])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "report.html"
+    ...     write_report(results, path)
+    ...     path.read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
     """
     page = render_report(results).encode("utf-8", "replace")
     with atomic_write(path) as file:

@@ -10,7 +10,14 @@ import numpy as np
 
 @dataclass
 class DatasetSummary:
-    """The data: ``classes`` names all labels as text; ``image_shape`` says that a row is a picture."""
+    """The data: ``classes`` names all labels as text; ``image_shape`` says that a row is a picture.
+
+    Examples
+    --------
+    >>> from skmargin.report import DatasetSummary
+    >>> DatasetSummary("tiny", 3, 2, classes=["a", "b"], class_counts=[1, 2]).class_counts
+    [1, 2]
+    """
 
     name: str
     n_samples: int
@@ -27,6 +34,13 @@ class MarginHistogram:
 
     Margins outside fall into the first and last bin.  ``scale`` is the mean absolute margin, for an axis that models
     share.  ``classes`` are positions in `DatasetSummary.classes`; the classes left out are together in a last row.
+
+    Examples
+    --------
+    >>> from skmargin.report import MarginHistogram
+    >>> histogram = MarginHistogram(-1.0, 1.0, scale=0.5, classes=[0], counts={"test": [[2, 7]]})
+    >>> histogram.counts["test"][0]
+    [2, 7]
     """
 
     low: float
@@ -41,6 +55,12 @@ class HardSample:
     """One sample: row number in the data, labels as text, margin, and (feature, value) pairs or pixels from 0 to 99.
 
     ``deciding`` are (feature, contribution) pairs of a linear model: positive ones speak for the true class.
+
+    Examples
+    --------
+    >>> from skmargin.report import HardSample
+    >>> HardSample(row=17, true="cat", predicted="dog", margin=-0.4).margin
+    -0.4
     """
 
     row: int
@@ -54,7 +74,14 @@ class HardSample:
 
 @dataclass
 class ModelResult:
-    """All that is known of one model; what is not known stays None or empty."""
+    """All that is known of one model; what is not known stays None or empty.
+
+    Examples
+    --------
+    >>> from skmargin.report import ModelResult
+    >>> ModelResult("baseline", test_score=0.5).test_score
+    0.5
+    """
 
     name: str
     params: dict[str, Any] = field(default_factory=dict)
@@ -92,6 +119,15 @@ class Results:
     """A whole report.  ``models`` stand in the order of their rank, the best first.
 
     ``baseline`` is the most frequent class, always said; ``metric`` names what the scores of the folds are.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skmargin.report import ModelResult, Results, summarize_dataset
+    >>> summary = summarize_dataset("iris", *load_iris(return_X_y=True))
+    >>> results = Results("Iris", summary, [ModelResult("a", test_score=0.9)])
+    >>> results.dataset.classes
+    ['0', '1', '2']
     """
 
     title: str

@@ -53,6 +53,14 @@ def summarize_dataset(name: str, X: Any, y: Any, feature_names: Sequence[str] | 
     Returns
     -------
     summary : DatasetSummary
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skmargin.report import summarize_dataset
+    >>> summary = summarize_dataset("digits", *load_digits(return_X_y=True))
+    >>> summary.n_samples, summary.n_features, len(summary.classes)
+    (1797, 64, 10)
     """
     check_consistent_length(X, y)
     classes, counts = np.unique(column_or_1d(y), return_counts=True)
@@ -103,6 +111,19 @@ def summarize_model(
     -------
     result : ModelResult
         Scores of folds and times, which a fitted model does not know, are for the caller to set.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import train_test_split
+    >>> from skmargin import CrammerSingerSVC
+    >>> from skmargin.report import summarize_dataset, summarize_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = CrammerSingerSVC().fit(X_train, y_train)
+    >>> result = summarize_model("ours", model, X_test, y_test, summarize_dataset("iris", X, y))
+    >>> bool(result.test_score > 0.9), len(result.confusion)
+    (True, 3)
     """
     check_consistent_length(X_test, y_test)
     X_test = X_test.tocsr() if sparse.issparse(X_test) else X_test  # single rows of it are shown
@@ -203,6 +224,13 @@ def rank_models(models: Sequence[ModelResult], n_test: int | None = None) -> lis
     ranked : list of ModelResult
         The best first, those without a score (a fold that failed has nan) last; ``p_value`` of the others is set where
         there are folds.
+
+    Examples
+    --------
+    >>> from skmargin.report import ModelResult, rank_models
+    >>> models = [ModelResult("a", fold_scores=[0.8, 0.82]), ModelResult("b", fold_scores=[0.9, 0.91])]
+    >>> [model.name for model in rank_models(models)]
+    ['b', 'a']
     """
 
     def score(model: ModelResult) -> float:
