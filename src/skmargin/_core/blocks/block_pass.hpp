@@ -13,11 +13,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "base/interrupt.hpp"
 #include "blocks/block_blas.hpp"
 #include "blocks/block_rows.hpp"
+#include "blocks/class_groups.hpp"
 #include "blocks/smooth_losses.hpp"
 #include "rows/rows.hpp"
 
@@ -49,15 +51,10 @@ class BlockPass {
     BlockPass(const PassSettings& settings, const double* W, int64_t D)
         : s_(settings), k_(settings.k), D_(static_cast<int>(D)), ld_(rounded_up(k_, simd_.few)), W_(D * ld_ + 64),
           bias_(ld_), X_(piece * D + 64), F_(piece * ld_ + 64), c_(static_cast<int64_t>(piece) * k_),
-          part_(static_cast<int64_t>(std::max<int64_t>(k_, D)) * D), at_(piece), reach_(piece), map_(s_.loss, k_) {
+          part_(static_cast<int64_t>(k_) * D), at_(piece), reach_(piece), map_(s_.loss, k_) {
         for (int32_t l = 0; l < k_; ++l)
             for (int64_t j = 0; j < D; ++j) W_.data()[j * ld_ + l] = static_cast<T>(W[l * D + j]);
-        if (s_.hessian > 0) {
-            const int64_t pairs = static_cast<int64_t>(k_) * (k_ - 1) / 2;
-            held_ = static_cast<int>(std::clamp<int64_t>((int64_t{1} << 21) / (pairs * D), 8, 128));
-            buffers_.resize(static_cast<size_t>(pairs * held_ * D));
-            filled_.assign(static_cast<size_t>(pairs), 0);
-        }
+        if (s_.hessian > 0) curvature_.emplace(k_, D);
     }
 
     // `first` is the number of the first row among all; `base` (n x k) is added to the scores, if there is one.
@@ -87,7 +84,7 @@ class BlockPass {
                     continue;
                 T* x = X_.data() + static_cast<int64_t>(active) * D_;
                 if (active != r) std::copy_n(X_.data() + r * D_, D_, x);
-                for (const ClassPair& p : map_.pairs) push(p, x, scale, laplacian);
+                for (const ClassGroup& g : map_.groups) curvature_->add(g, map_.members.data(), x, scale, laplacian);
                 ++active;
             }
             sums.loss += some.loss, sums.smooth += some.smooth;
@@ -96,8 +93,7 @@ class BlockPass {
             gather(active, scale, gradient);
             poll.count_work(4.0 * static_cast<double>(count) * D_ * k_);
         }
-        if (s_.hessian > 0)
-            for (size_t p = 0; p < filled_.size(); ++p) flush(p, laplacian);
+        if (curvature_) curvature_->flush(laplacian);
         values[0] += scale * sums.loss;
         values[1] += scale * sums.smooth;
         values[2] += scale * sums.residual;
@@ -135,25 +131,6 @@ class BlockPass {
             gradient[e] += scale * static_cast<double>(part_[e]);
     }
 
-    void push(const ClassPair& p, const T* x, double scale, double* laplacian) {
-        const size_t bucket = static_cast<size_t>(p.b) * (p.b - 1) / 2 + p.a;
-        const T root = static_cast<T>(std::sqrt(scale * p.weight));
-        T* to = &buffers_[(bucket * held_ + filled_[bucket]) * D_];
-        for (int j = 0; j < D_; ++j) to[j] = root * x[j];
-        if (++filled_[bucket] == held_) flush(bucket, laplacian);
-    }
-
-    void flush(size_t bucket, double* laplacian) {
-        int rows = filled_[bucket];
-        if (rows == 0) return;
-        const T one = 1, zero = 0;
-        block_blas<T>.syrk("L", "N", &D_, &rows, &one, &buffers_[bucket * held_ * D_], &D_, &zero, part_.data(), &D_);
-        double* to = laplacian + bucket * D_ * D_;
-        for (int q = 0; q < D_; ++q)
-            for (int p = q; p < D_; ++p) to[q * D_ + p] += static_cast<double>(part_[q * D_ + p]);
-        filled_[bucket] = 0;
-    }
-
     const Simd<T>& simd_ = simd<T>();
     const PassSettings s_;
     const int k_, D_;
@@ -163,9 +140,7 @@ class BlockPass {
     std::vector<int64_t> at_;
     std::vector<double> reach_;
     RowMap<T> map_;
-    int held_ = 0;
-    std::vector<T> buffers_;
-    std::vector<int> filled_;
+    std::optional<PairSums<T>> curvature_;
 };
 
 }  // namespace skm

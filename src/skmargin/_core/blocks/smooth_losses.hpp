@@ -14,13 +14,15 @@
 //     odm   q = projection of u/w onto the simplex of the rivals, m = its maximum, a = 2 cap (m)_+ q
 // Each row yields its loss, the smoothed loss, the residual (loss minus the value of its duals at these scores, never
 // negative: the sum of all, with 1/2 ||W - W(a)||^2, is the duality gap), the coefficients c, and the second derivative
-// as weighted pairs of classes.  The latter may be taken at another, larger width.
+// as weighted groups of classes (class_groups.hpp).  The latter may be taken at another, larger width.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
+
+#include "blocks/class_groups.hpp"
 
 namespace skm {
 
@@ -34,23 +36,20 @@ struct RowSums {
     double loss = 0, smooth = 0, residual = 0, pairs = 0;
 };
 
-struct ClassPair {
-    int32_t a, b;  // a < b
-    double weight;
-};
-
 // The map of one row.  `T` is the type of its scores and coefficients; what lies between is double.
 template <class T>
 class RowMap {
   public:
     RowMap(const SmoothLoss& loss, int32_t k) : loss_(loss), k_(k), u_(k), t_(k), list_(k + 1) {}
 
-    std::vector<ClassPair> pairs;  // of the last row
+    std::vector<ClassGroup> groups;  // of the last row, parts of the list `members`
+    std::vector<int32_t> members;
 
     // f: k scores, which may be changed; c: k coefficients, of which W(a) = sum_i c_i x_i' is made.  `hessian` > 0 is
     // the width of the pairs. Returns whether c is other than zero.
     bool operator()(T* f, int32_t y, double cap, double width, double hessian, T* c, RowSums& sums) {
-        pairs.clear();
+        groups.clear();
+        members.clear();
         switch (loss_.kind) {
             case SmoothLoss::Kind::max: return largest(f, y, cap, width, hessian, c, sums);
             case SmoothLoss::Kind::sum: return all(f, y, cap, width, hessian, c, sums);
@@ -61,8 +60,13 @@ class RowMap {
 
   private:
     static double square(double v) { return v * v; }
-    void pair(int32_t a, int32_t b, double weight) {
-        if (weight > 0) pairs.push_back({std::min(a, b), std::max(a, b), weight});
+    // Couples the classes first[0], .., first[count - 1] with `centre`, or, where that is negative, with each other.
+    double couple(int32_t centre, const int32_t* first, int32_t count, double weight) {
+        const ClassGroup group{centre, static_cast<int32_t>(members.size()), count, weight};
+        if (!(weight > 0) || group.pairs() == 0) return 0;
+        members.insert(members.end(), first, first + count);
+        groups.push_back(group);
+        return static_cast<double>(group.pairs());
     }
 
     // The `count` candidates list_, whose numbers u_ are at most zero and one of them zero, in decreasing order.
@@ -96,13 +100,6 @@ class RowMap {
         for (int32_t s = 0; s < support; ++s) total += t_[s] = (u_[list_[s]] - tau) / w;
         for (int32_t s = 0; s < support; ++s) t_[s] /= total;
         return support;
-    }
-
-    // Pairs of the numbers that a projection with this width leaves positive.
-    template <class Weight>
-    void support_pairs(int32_t support, Weight weight) {
-        for (int32_t s = 0; s < support; ++s)
-            for (int32_t r = 0; r < s; ++r) pair(list_[s], list_[r], weight(s, r));
     }
 
     // The largest of k numbers, four at a time: one after the other they would wait for each other.
@@ -140,8 +137,7 @@ class RowMap {
         sort(count);
         if (wide > 0) {
             const int32_t support = project(count, wide);
-            support_pairs(support, [&](int32_t, int32_t) { return cap / (wide * support); });
-            sums.pairs += 0.5 * support * (support - 1);
+            sums.pairs += couple(-1, list_.data(), support, cap / (wide * support));
         }
         const int32_t support = project(count, w);
         double inner = 0, squares = 0;
@@ -155,19 +151,20 @@ class RowMap {
         c[y] = -others;  // so that the coefficients sum to zero
         sums.residual -= cap * inner;
         sums.smooth += cap * (top - own + inner + 0.5 * w * (1 - squares));
-        return others != 0 || !pairs.empty();
+        return others != 0 || !groups.empty();
     }
 
     bool all(const T* f, int32_t y, double cap, double w, double wide, T* c, RowSums& sums) {
         const double own = static_cast<double>(f[y]) - 1, reach = std::max(w, wide);
         T total = 0;
         bool any = false;
+        int32_t bent = 0;
         for (int32_t l = 0; l < k_; ++l) {
             const double u = f[l] - own;
             c[l] = 0;
             if (l == y || u <= -reach) continue;
             any = true;
-            if (std::abs(u) < wide) pair(y, l, cap / (2 * wide)), sums.pairs += 1;
+            if (std::abs(u) < wide) list_[bent++] = l;
             if (u <= -w) continue;
             const double t = std::min(1.0, 0.5 + 0.5 * u / w), loss = std::max(u, 0.0);
             sums.loss += cap * loss;
@@ -177,6 +174,7 @@ class RowMap {
             total -= c[l];
         }
         c[y] = total;
+        if (wide > 0) sums.pairs += couple(y, list_.data(), bent, cap / (2 * wide));
         return any;
     }
 
@@ -224,13 +222,8 @@ class RowMap {
             int32_t n = 0;
             for (int32_t l = 0; l < k_; ++l)
                 if (t_[l] > 0 && t_[l] < 1 / K) list_[n++] = l;
-            if (nu > 0) {
-                for (int32_t s = 0; s < n; ++s)
-                    for (int32_t r = 0; r < s; ++r) pair(list_[s], list_[r], cap / (2 * wide * K * n));
-            } else {
-                for (int32_t s = 0; s < n; ++s) pair(y, list_[s], cap / (2 * wide * K));
-            }
-            sums.pairs += static_cast<double>(pairs.size());
+            sums.pairs += nu > 0 ? couple(-1, list_.data(), n, cap / (2 * wide * K * n))
+                                 : couple(y, list_.data(), n, cap / (2 * wide * K));
         }
         level(w);
         T total = 0;
@@ -275,9 +268,12 @@ class RowMap {
                 const int32_t support = project(count, wide);
                 const double m = top + soft_top(support, wide);
                 if (m > 0) {
-                    for (int32_t s = 0; s < support; ++s) pair(y, list_[s], curve * t_[s]);
-                    support_pairs(support,
-                                  [&](int32_t s, int32_t r) { return curve * (m / (wide * support) - t_[s] * t_[r]); });
+                    for (int32_t s = 0; s < support; ++s) {
+                        sums.pairs += couple(y, &list_[s], 1, curve * t_[s]);
+                        for (int32_t r = 0; r < s; ++r)
+                            sums.pairs +=
+                                couple(list_[s], &list_[r], 1, curve * (m / (wide * support) - t_[s] * t_[r]));
+                    }
                 }
             }
             const int32_t support = project(count, w);
@@ -294,7 +290,7 @@ class RowMap {
             sums.loss += loss;
             sums.smooth += cap * m * m;
             sums.residual += std::max(0.0, loss - (S * (top + inner) - 0.5 * S * m));
-            any = m > 0 || !pairs.empty();
+            any = m > 0 || !groups.empty();
         }
         if (loss_.mu > 0 && far > 0) {
             const T beta = static_cast<T>(loss_.mu * curve * far);
@@ -302,10 +298,9 @@ class RowMap {
             c[y] -= beta;
             sums.loss += loss_.mu * cap * far * far;
             sums.smooth += loss_.mu * cap * far * far;
-            if (wide > 0) pair(y, closest, loss_.mu * curve);
+            if (wide > 0) sums.pairs += couple(y, &closest, 1, loss_.mu * curve);
             any = true;
         }
-        sums.pairs += static_cast<double>(pairs.size());
         return any;
     }
 
