@@ -20,6 +20,7 @@ from scipy import sparse
 from skmargin._runtime.threads import on_threads, thread_count
 
 LANES = 8  # parts of a block, and the most threads that share it; each holds the sums of a task
+LANE_ROWS = 1 << 13  # fewest of a lane: adding up the sums of lanes takes time of its own
 BLOCK_ROWS, BLOCK_BYTES = 1 << 18, 1 << 26  # most of a block: after each one threads wait for each other
 
 Sums = TypeVar("Sums")
@@ -130,7 +131,7 @@ class ArrayRows:
 
     def map_sum(self, task: Task[Sums]) -> Sums:
         """The sums of a task over all rows."""
-        return map_blocks(iter(self), task, self.n_jobs)
+        return map_blocks(iter(self), task, self.n_jobs, max(1, self.n_rows // LANE_ROWS))
 
 
 def rows_in_block(X: Any) -> int:

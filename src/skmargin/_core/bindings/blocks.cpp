@@ -153,6 +153,30 @@ nb::tuple duals_csr(const Task& task, Vector<I> indptr, Vector<I> indices, Vecto
         y, cap);
 }
 
+// The matrix ((k - 1) D)^2 of the Laplacian of class pairs, of which one triangle is given: of the result the upper one
+// is filled.  The last class is fixed.
+void pair_matrix(Cube laplacian, int64_t k, Table matrix) {
+    const int64_t D = static_cast<int64_t>(laplacian.shape(1)), size = (k - 1) * D;
+    if (k < 2 || static_cast<int64_t>(laplacian.shape(0)) != k * (k - 1) / 2 ||
+        laplacian.shape(2) != laplacian.shape(1) || static_cast<int64_t>(matrix.shape(0)) != size ||
+        static_cast<int64_t>(matrix.shape(1)) != size)
+        throw nb::value_error("the matrix does not fit the Laplacian");
+    nb::gil_scoped_release unlocked;
+    double* H = matrix.data();
+    std::fill_n(H, size * size, 0.0);
+    const double* G = laplacian.data();
+    for (int64_t m = 1; m < k; ++m)
+        for (int64_t l = 0; l < m; ++l, G += D * D)
+            for (int64_t q = 0; q < D; ++q)
+                for (int64_t p = q; p < D; ++p) {
+                    const double g = G[q * D + p];
+                    H[(l * D + q) * size + l * D + p] += g;
+                    if (m == k - 1) continue;
+                    H[(m * D + q) * size + m * D + p] += g;
+                    H[(l * D + q) * size + m * D + p] = H[(l * D + p) * size + m * D + q] = -g;
+                }
+}
+
 template <class Given, class I>
 void bind_csr(nb::class_<Task>& task) {
     task.def("add", add_csr<Given, I>, "indptr"_a, "indices"_a, "data"_a.noconvert(), "y"_a, "cap"_a, "first"_a,
@@ -187,6 +211,7 @@ void bind_blocks(nb::module_& m) {
         },
         "W"_a, "mean"_a, "scale"_a, nb::kw_only(), "constant"_a, "loss"_a, "top_k"_a, "mu"_a, "theta"_a, "width"_a,
         "hessian"_a, "share"_a, "seed"_a, "single"_a, "reaches"_a);
+    m.def("pair_matrix", pair_matrix, "laplacian"_a, "k"_a, "matrix"_a.noconvert());
     bind_type<double>(task);
     bind_type<float>(task);
 }

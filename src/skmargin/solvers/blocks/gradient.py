@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ...rows.blocks import Block, Task
 from .passes import BlockProblem, Frame, PassSums, SmoothPass, packed, unpacked
-from .repair import REPAIRED, balancing
+from .repair import REPAIRED, Balance
 
 CHUNK = 1 << 14  # rows whose scores are held at once
 
@@ -98,7 +98,7 @@ def balanced(
     rows = block._replace(X=scores)
     here = task.zero()
     task.add(here, rows)
-    delta = balancing(task, rows, total - here.gradient[:, -1], caps)
+    delta = Balance(task, rows, caps).shifts(total - here.gradient[:, -1])
     if delta is None:
         return None
     other = task.at(W=np.column_stack([np.eye(k), delta]))

@@ -22,7 +22,7 @@ returned the point, its objective and certified gap; or why this gear does not s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,10 +33,11 @@ from skmargin.rows.blocks import ArrayRows, Block, BlockRows
 from skmargin.rows.moments import Overview, Sample, Sizes, look
 
 from .passes import BlockProblem, Frame, PassSums, SmoothPass
-from .repair import certified_gap
+from .repair import Repair
 from .system import FREE, NewtonSystem, assemble
 
 SAMPLE_ROWS, ROWS_PER_PARAMETER, CLASS_ROWS = 20_000, 40, 200  # size of S; at least so many of a class
+LEAST_RATIO = 3  # of all rows to S: where they are few, steps on S cost as much as those on all
 FRESH_ROWS = 20_000  # size of V
 GAP_SHARE = 0.6  # share of tol that the residuals may use
 LEAST_PAIRS, LEAST_PAIRS_WILD = 4.0, 100.0  # pairs in the band for each parameter, else the rows can be separated
@@ -54,6 +55,8 @@ ZERO_WIDTH, FIRST_WIDTH = 2.0, 0.05  # first and last width of the steps on S fr
 COARSE_WIDTH, COARSE_SHARE, COARSE_ROWS, COARSE_STEPS = 0.5, 0.25, 10_000, 3
 FIRST_PASSES, FIRST_STEPS = 16, 5
 MOST_PASSES, MOST_TRIALS = 40, 12
+NEAR = 1.3  # ratio of two widths that are near enough: each pass tells the next one
+SMALL_GAIN = 1e-3  # share of the objective; a step on some of the rows that promises less is their last one
 CHUNK = 4096  # rows of the sample that are looked at together
 
 
@@ -133,7 +136,7 @@ class SmoothedNewton:
 
     def begin(self, solve_sample: SampleSolver, start: tuple[np.ndarray, np.ndarray] | None) -> None:
         """Draw the samples, find the first point, the prior and the width."""
-        size = max(SAMPLE_ROWS, ROWS_PER_PARAMETER * self.n_parameters)
+        size = min(max(SAMPLE_ROWS, ROWS_PER_PARAMETER * self.n_parameters), self.rows.n_rows // LEAST_RATIO)
         self.middle = self.rows.n_rows > FEW_SAMPLES * size  # a stage on some of the rows pays
         copied = 0.0 if self.rows.in_memory or not self.middle else self._share_to_copy()
         seen = look(self.rows, (size, FRESH_ROWS), CLASS_ROWS, self.seed, copied)
@@ -148,26 +151,18 @@ class SmoothedNewton:
         elif not self._descend_from_zero():
             self.W = self._point(*solve_sample(self.S, self.problem.C * self.S.inflated()))
         if not self.separable:
-            self._finish_plan()
+            self._choose_width()
 
     def begin_anyway(self, solve_sample: SampleSolver) -> None:
         """Go on although the sample can be separated."""
         self.W = self._point(*solve_sample(self.S, self.problem.C * self.S.inflated()))
-        self._finish_plan()
-
-    def _finish_plan(self) -> None:
-        """The width, and what fresh rows say."""
-        of_sample = self._sum(self.sample_block, 1.0).loss
-        self.fresh_loss = self._sum(self.fresh_block, 1.0).loss
-        self.loss_ratio = self.fresh_loss / max(of_sample, 1e-9 * self.fresh_loss, np.finfo(float).tiny)
-        self.calm = self.loss_ratio < CALM
         self._choose_width()
 
     def _descend_from_zero(self) -> bool:
         """The first point: steps on the sample from W = 0 at ever smaller widths; whether they went well."""
         sample = ArrayRows(*self.sample_block[:3], self.k, getattr(self.rows, "n_jobs", 1))
         self.W, self.calm = np.zeros((self.k, self.D)), False
-        zero = self._sum(self.sample_block, 1.0).loss
+        zero = self._loss_at_zero()
         enough = SEPARABLE_LOSS * zero
         # At large widths every row couples most classes: fewer rows tell as much.
         few, first = COARSE_SHARE if len(self.S.y) >= COARSE_ROWS else 1.0, COARSE_WIDTH / 2
@@ -182,6 +177,11 @@ class SmoothedNewton:
         loss = self._sum(self.sample_block, 1.0).loss
         self.separable = loss <= enough or (loss <= EARLY_LOSS * enough and end.width > 2 * FIRST_WIDTH)
         return self.separable or (end.width <= 2 * FIRST_WIDTH and end.objective < zero)
+
+    def _loss_at_zero(self) -> float:
+        """Rows of a class do not differ there: one of each tells."""
+        classes, first = np.unique(self.S.y, return_index=True)
+        return self._sum(Block(self.S.X[first], self.S.y[first], self.S.total[classes], 0), 1.0).loss
 
     def _share_to_copy(self) -> float:
         """The share of rows, too many for memory, that the middle stage holds a copy of."""
@@ -253,18 +253,24 @@ class SmoothedNewton:
         return sums
 
     def _choose_width(self) -> None:
-        """The width at which the residuals of fresh rows are their share of ``tol``: rows of S sit on their kinks."""
-        P = self._half(self.W) + self.fresh_loss
-        goal, width = GAP_SHARE * self.tol * P, 0.05
+        """What fresh rows say, and the width at which their residuals are their share of ``tol``.
+
+        Rows of S sit on their kinks and would not tell.
+        """
+        half, width = self._half(self.W), 0.05 * min(1.0, float(np.sqrt(self.tol / 1e-3)))
         for _ in range(6):
             found = self._sum(self.fresh_block, width, width)
-            ratio = np.sqrt(goal / max(found.residual, 1e-12 * goal))
-            if 0.95 < ratio < 1.05:
-                break
+            self.fresh_objective = half + found.loss
+            goal = GAP_SHARE * self.tol * self.fresh_objective
+            ratio = float(np.sqrt(goal / max(found.residual, 1e-12 * goal)))
             width = float(np.clip(width * np.clip(ratio, 0.1, 5.0), 1e-6, 1.0))
-        self.width, self.fresh_objective = width, P
-        pairs = self._sum(self.fresh_block, width, width).pairs
-        self.expected = pairs * self.rows.n_rows / max(1, len(self.fresh_block.y)) / self.n_parameters
+            if 1 / NEAR < ratio < NEAR:
+                break
+        self.width = width
+        self.expected = found.pairs * self.rows.n_rows / max(1, len(self.fresh_block.y)) / self.n_parameters
+        of_sample = self._sum(self.sample_block, 1.0).loss
+        self.loss_ratio = found.loss / max(of_sample, 1e-9 * found.loss, np.finfo(float).tiny)
+        self.calm = self.loss_ratio < CALM
 
     def unsuitable(self) -> str:
         """Why this gear should not go on; empty if it should."""
@@ -342,6 +348,9 @@ class SmoothedNewton:
                 next_width, next_hessian = here.width, hessian
             step = system.step(here.gradient, self.lam)
             slope = float((here.gradient * step).sum())
+            if not stage.final and next_width == here.width and abs(slope) < SMALL_GAIN * here.objective:
+                self.W = here.W + step  # what such a step changes is less than what the other rows will
+                return self._state(replace(here, W=self.W), 1.0)
             trial = self._pass(stage, here.W + step, next_width, next_hessian)
             passes += 1
             now = float((trial.gradient * step).sum())
@@ -396,7 +405,8 @@ class SmoothedNewton:
         if bound > self.tol * here.objective:
             return None
         task = self._task(here.W, here.width, 0.0)
-        gap = certified_gap(task, here.sums, self.S)
+        repair = Repair(task, self.S)
+        gap = repair.gap(here.sums)
         if gap > self.tol * here.objective:
             return None
         if not self.single:
@@ -405,7 +415,7 @@ class SmoothedNewton:
         sums = self.rows.map_sum(exact)
         self.passes += 1
         objective = self._half(here.W) + sums.loss
-        gap = certified_gap(exact, sums, self.S)
+        gap = repair.gap(sums)
         if gap > self.tol * objective:
             self.single = False  # float32 was too coarse for these rows
             return None

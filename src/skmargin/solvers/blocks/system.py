@@ -12,25 +12,17 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
+from skmargin._core import _ext
+
 FREE = 1e-9  # penalty of the free intercept, times the sum of the caps
 
 
 def assemble(laplacian: np.ndarray, k: int) -> np.ndarray:
-    """The matrix ((k - 1) D)^2 of upper triangles (pairs, D, D)."""
-    D = laplacian.shape[1]
-    H = np.zeros((k - 1, D, k - 1, D))
-    place = 0
-    for m in range(1, k):
-        for l in range(m):
-            G = laplacian[place]
-            place += 1
-            G = G + np.triu(G, 1).T
-            H[l, :, l, :] += G
-            if m < k - 1:
-                H[m, :, m, :] += G
-                H[l, :, m, :] -= G
-                H[m, :, l, :] -= G
-    return H.reshape((k - 1) * D, (k - 1) * D)
+    """The upper triangle of the matrix ((k - 1) D)^2 of upper triangles (pairs, D, D)."""
+    size = (k - 1) * laplacian.shape[1]
+    H = np.empty((size, size))
+    _ext.pair_matrix(laplacian, k, H)
+    return H
 
 
 class NewtonSystem:
