@@ -22,7 +22,7 @@ returned the point, its objective and certified gap; or why this gear does not s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ EARLY_LOSS = 6.0  # times as much after the first step, and where steps fail
 ZERO_WIDTH, FIRST_WIDTH = 2.0, 0.05  # first and last width of the steps on S from zero, where all classes tie
 COARSE_WIDTH, COARSE_SHARE, COARSE_ROWS, COARSE_STEPS = 0.5, 0.25, 10_000, 3
 FIRST_PASSES, FIRST_STEPS = 16, 5
+FIRST_DAMPING = 0.1  # of a step that overshot by as much as it promised, relative to the curvature
 MOST_PASSES, MOST_TRIALS = 40, 12
 NEAR = 1.3  # ratio of two widths that are near enough: each pass tells the next one
 SMALL_GAIN = 1e-3  # share of the objective; a step on some of the rows that promises less is their last one
@@ -131,12 +132,14 @@ class SmoothedNewton:
         self.passes = 0
         self.lam = 0.0
         self.separable = False
+        self.crowded = False  # whether most rows lie in the band
 
     # ---- plan ----
 
     def begin(self, solve_sample: SampleSolver, start: tuple[np.ndarray, np.ndarray] | None) -> None:
         """Draw the samples, find the first point, the prior and the width."""
-        size = min(max(SAMPLE_ROWS, ROWS_PER_PARAMETER * self.n_parameters), self.rows.n_rows // LEAST_RATIO)
+        largest = max(SAMPLE_ROWS, ROWS_PER_PARAMETER * self.n_parameters)
+        size = min(largest, max(SAMPLE_ROWS // 2, self.rows.n_rows // LEAST_RATIO))
         self.middle = self.rows.n_rows > FEW_SAMPLES * size  # a stage on some of the rows pays
         copied = 0.0 if self.rows.in_memory or not self.middle else self._share_to_copy()
         seen = look(self.rows, (size, FRESH_ROWS), CLASS_ROWS, self.seed, copied)
@@ -166,17 +169,32 @@ class SmoothedNewton:
         enough = SEPARABLE_LOSS * zero
         # At large widths every row couples most classes: fewer rows tell as much.
         few, first = COARSE_SHARE if len(self.S.y) >= COARSE_ROWS else 1.0, COARSE_WIDTH / 2
-        end = self._descend(
+        end, _ = self._descend(
             Stage(sample, few, COARSE_WIDTH, 2 * ZERO_WIDTH, FIRST_PASSES, COARSE_STEPS, False, ZERO_WIDTH, enough)
         )
         if end.width <= COARSE_WIDTH:
-            end = self._descend(
+            end, _ = self._descend(
                 Stage(sample, 1.0, FIRST_WIDTH, 2 * first, FIRST_PASSES, FIRST_STEPS, False, first, enough)
             )
-        self.lam = 0.0
         loss = self._sum(self.sample_block, 1.0).loss
         self.separable = loss <= enough or (loss <= EARLY_LOSS * enough and end.width > 2 * FIRST_WIDTH)
-        return self.separable or (end.width <= 2 * FIRST_WIDTH and end.objective < zero)
+        reached = end.width <= 2 * FIRST_WIDTH
+        if reached and not self.separable and end.crowded:
+            reached = self._follow_ties(sample, end)
+        else:
+            reached = reached and loss < zero
+        self.lam = 0.0
+        return self.separable or reached
+
+    def _follow_ties(self, sample: ArrayRows, end: Place) -> bool:
+        """Go on to the final width on the sample, where most rows tie: the solution shrinks with the width."""
+        self.crowded = True
+        share = GAP_SHARE * self.tol * end.objective / max(end.sums.residual, 1e-300)
+        goal = end.width * min(1.0, share)
+        end, _ = self._descend(
+            Stage(sample, 1.0, goal, 2 * goal, 2 * FIRST_PASSES, 2 * FIRST_PASSES, False, end.width / 2)
+        )
+        return end.width <= 2 * goal
 
     def _loss_at_zero(self) -> float:
         """Rows of a class do not differ there: one of each tells."""
@@ -267,6 +285,7 @@ class SmoothedNewton:
             if 1 / NEAR < ratio < NEAR:
                 break
         self.width = width
+        self.crowded = found.pairs > len(self.fresh_block.y)
         self.expected = found.pairs * self.rows.n_rows / max(1, len(self.fresh_block.y)) / self.n_parameters
         of_sample = self._sum(self.sample_block, 1.0).loss
         self.loss_ratio = found.loss / max(of_sample, 1e-9 * found.loss, np.finfo(float).tiny)
@@ -302,7 +321,7 @@ class SmoothedNewton:
         self.passes += stage.final
         half = self._half(W)
         gradient = W * self.penalty - sums.gradient
-        return Place(W, width, half + sums.loss, half + sums.smooth, gradient, sums)
+        return Place(W, width, hessian, half + sums.loss, half + sums.smooth, gradient, sums)
 
     # ---- stages ----
 
@@ -316,17 +335,19 @@ class SmoothedNewton:
             self._descend(Stage(rows, share, width, MIDDLE_CURVATURE, MIDDLE_STEPS + MOST_TRIALS, MIDDLE_STEPS, False))
             self.M, self.lam = None, 0.0
         curvature = max(self.width, CURVATURE_WIDTH)
-        state = self._descend(Stage(self.rows, 1.0, self.width, curvature, max_passes, max_passes, True))
-        if state.gap <= self.tol:
+        here, state = self._descend(Stage(self.rows, 1.0, self.width, curvature, max_passes, max_passes, True))
+        if state is not None:
             return state
-        return Refused(f"not certified after {self.passes} passes", state)
+        return Refused(f"not certified after {self.passes} passes", self._state(here, 1.0))
 
-    def _descend(self, stage: Stage) -> BlockState:
-        """Newton steps at widths down to that of the stage."""
+    def _descend(self, stage: Stage) -> tuple[Place, BlockState | None]:
+        """Newton steps at widths down to that of the stage: the last sums, and the state if it is certified."""
         wild = not self.calm
         goal, hessian = stage.width, stage.hessian
         width = max(goal, stage.first) if wild else goal
         if wild:
+            hessian = 2 * width
+        elif self.crowded:
             hessian = 2 * width
         here = self._pass(stage, self.W, width, hessian)
         done = self._certified(here) if stage.final else None
@@ -350,7 +371,7 @@ class SmoothedNewton:
             slope = float((here.gradient * step).sum())
             if not stage.final and next_width == here.width and abs(slope) < SMALL_GAIN * here.objective:
                 self.W = here.W + step  # what such a step changes is less than what the other rows will
-                return self._state(replace(here, W=self.W), 1.0)
+                return here, None
             trial = self._pass(stage, here.W + step, next_width, next_hessian)
             passes += 1
             now = float((trial.gradient * step).sum())
@@ -373,13 +394,17 @@ class SmoothedNewton:
                 passes, failures = passes + 1, 0
                 done, system = self._certified(here), self._system(here)
             else:
-                self.lam = max(1e-3, (10 if now >= 3 * abs(slope) else 4) * self.lam)
+                # A model that is right but for its size would need a damping of now / |slope|.
+                least = FIRST_DAMPING * float(np.clip(now / max(abs(slope), 1e-300), 1e-2, 1.0))
+                self.lam = max(least, (10 if now >= 3 * abs(slope) else 4) * self.lam)
                 failures += 1
             self._say(stage, trial)
-        return self._state(here, 1.0) if done is None else done
+        return here, done
 
     def _system(self, here: Place) -> NewtonSystem:
         assert here.sums.laplacian is not None
+        if here.crowded:
+            here.sums.laplacian *= here.hessian / here.width
         return NewtonSystem(here.sums.laplacian, self.damped, self.prior, self.k)
 
     def _adjusted(self, goal: float, here: Place, accepted: int) -> float:
@@ -463,10 +488,16 @@ class Place:
 
     W: np.ndarray
     width: float
+    hessian: float
     objective: float
     smooth: float
     gradient: np.ndarray
     sums: PassSums
+
+    @property
+    def crowded(self) -> bool:
+        """Whether most rows lie in the band."""
+        return self.sums.pairs > self.sums.values[4]
 
 
 def row_sizes(X: np.ndarray) -> np.ndarray:
