@@ -24,6 +24,7 @@ from ._row_cache import (
     dense_batches,
     labels_of,
     read_array,
+    row_ranges,
     sparse_batches,
     stamp_of,
 )
@@ -162,14 +163,13 @@ class _NpyFile:
             raise DataError(f"{path}: must hold plain numbers or text, row after row (numpy.save in C order).")
         self.ndim = len(self.shape)
 
-    def blocks(self, step: int) -> Iterator[np.ndarray]:
-        width = int(np.prod(self.shape[1:], dtype=np.int64))
+    def pieces(self, ranges: list[tuple[int, int]]) -> Iterator[np.ndarray]:
+        width = int(np.prod(self.shape[1:], dtype=np.int64)) * self.dtype.itemsize
         with open(self.path, "rb") as file:
-            file.seek(self.start)
-            for at in range(0, self.shape[0], step):
-                count = min(step, self.shape[0] - at)
-                raw = read_array(file, np.uint8, count * width * self.dtype.itemsize)
-                yield raw.view(self.dtype).reshape(count, *self.shape[1:])
+            for begin, end in ranges:
+                file.seek(self.start + begin * width)
+                raw = read_array(file, np.uint8, (end - begin) * width)
+                yield raw.view(self.dtype).reshape(end - begin, *self.shape[1:])
 
 
 def _from_arrays(X: Any, y: Any = None, weight: Any = None) -> OpenRows:
@@ -186,18 +186,21 @@ def _from_arrays(X: Any, y: Any = None, weight: Any = None) -> OpenRows:
         per_row = int(12 * rows.nnz / max(1, n))
     step = max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, per_row)))
 
-    def slices(part: Any) -> Iterator[Any]:
+    def slices(part: Any, ranges: list[tuple[int, int]]) -> Iterator[Any]:
         if isinstance(part, _NpyFile):
-            return part.blocks(step)
-        return (None if part is None else part[at : at + step] for at in range(0, n, step))
+            return part.pieces(ranges)
+        return (None if part is None else part[begin:end] for begin, end in ranges)
+
+    def pieces(ranges: list[tuple[int, int]]) -> Iterator[Batch]:
+        for some in zip(*(slices(part, ranges) for part in parts), strict=True):
+            yield Batch(*some)
 
     def batches() -> Iterator[Batch]:
-        for some in zip(*map(slices, parts), strict=True):
-            yield Batch(*some)
+        return pieces([(at, min(at + step, n)) for at in range(0, n, step)])
 
     files = [part.path for part in parts if isinstance(part, _NpyFile)]
     name = str(files[0]) if files else "X"
-    return OpenRows(name, batches, d, n_rows=n, stamp=_stamps(files) if files else None)
+    return OpenRows(name, batches, d, n_rows=n, stamp=_stamps(files) if files else None, pieces=pieces)
 
 
 def _part(part: Any, name: str) -> Any:
@@ -386,9 +389,13 @@ def _from_csv(path: Path, target: Any, features: Any, cache: Any) -> OpenRows:
     about = {"target": at, "features": chosen, "names": names, "n_features": len(columns), "sparse": False}
     begin, first = (start + len(head.encode()) + 1, line + 1) if named else (start, line)
     folder, meta = cached(path, cache, about, begin, first, parse)
+
+    def pieces(ranges: list[tuple[int, int]]) -> Iterator[Batch]:
+        return dense_batches(folder, meta, ranges)
+
     return OpenRows(
-        str(path), lambda: dense_batches(folder, meta), len(columns), n_rows=meta["n_rows"], feature_names=columns,
-        labels=labels_of(meta, path), stamp=_stamps([path]),
+        str(path), lambda: pieces(row_ranges(meta)), len(columns), n_rows=meta["n_rows"], feature_names=columns,
+        labels=labels_of(meta, path), stamp=_stamps([path]), pieces=pieces,
     )  # fmt: skip
 
 
@@ -434,7 +441,11 @@ def _from_libsvm(path: Path, features: Any, cache: Any) -> OpenRows:
         if d > features:
             raise DataError(f"{path}: the file has {d} features, but features={features} are expected.")
         d = int(features)
+
+    def pieces(ranges: list[tuple[int, int]]) -> Iterator[Batch]:
+        return sparse_batches(folder, meta, d, base, ranges)
+
     return OpenRows(
-        str(path), lambda: sparse_batches(folder, meta, d, base), d, n_rows=meta["n_rows"],
-        labels=labels_of(meta, path), stamp=_stamps([path]),
+        str(path), lambda: pieces(row_ranges(meta)), d, n_rows=meta["n_rows"],
+        labels=labels_of(meta, path), stamp=_stamps([path]), pieces=pieces,
     )  # fmt: skip

@@ -235,31 +235,42 @@ def labels_of(meta: dict[str, Any], source: Path) -> np.ndarray | None:
     return as_labels(meta["labels"], source, "the target") if meta["labels"] else None
 
 
-def dense_batches(folder: Path, meta: dict[str, Any]) -> Iterator[Batch]:
-    """The dense rows of a cache."""
-    n, d = meta["n_rows"], meta["n_features"]
-    step = max(1, min(BATCH_ROWS, BATCH_BYTES // (8 * d)))
-    with open(folder / "X.bin", "rb") as rows, open(folder / "y.bin", "rb") as labels:
-        for at in range(0, n, step):
-            count = min(step, n - at)
-            X = read_array(rows, np.float64, count * d).reshape(count, d)
-            y = read_array(labels, np.int32, count) if meta["labels"] else None
-            yield Batch(X, y, None)
-
-
-def sparse_batches(folder: Path, meta: dict[str, Any], d: int, base: int) -> Iterator[Batch]:
-    """The sparse rows of a cache."""
+def row_ranges(meta: dict[str, Any]) -> list[tuple[int, int]]:
+    """The rows of a cache in blocks."""
     n = meta["n_rows"]
-    per_row = max(1.0, 12 * meta["stored"] / n)
+    per_row = max(1.0, 12 * meta["stored"] / n) if meta["sparse"] else 8 * meta["n_features"]
     step = max(1, min(BATCH_ROWS, int(BATCH_BYTES / per_row)))
+    return [(at, min(at + step, n)) for at in range(0, n, step)]
+
+
+def dense_batches(folder: Path, meta: dict[str, Any], ranges: list[tuple[int, int]]) -> Iterator[Batch]:
+    """The dense rows of a cache."""
+    d = meta["n_features"]
+    with open(folder / "X.bin", "rb") as rows, open(folder / "y.bin", "rb") as labels:
+        for begin, end in ranges:
+            rows.seek(8 * d * begin)
+            labels.seek(4 * begin)
+            X = read_array(rows, np.float64, (end - begin) * d).reshape(end - begin, d)
+            yield Batch(X, read_array(labels, np.int32, end - begin) if meta["labels"] else None, None)
+
+
+def sparse_batches(
+    folder: Path, meta: dict[str, Any], d: int, base: int, ranges: list[tuple[int, int]]
+) -> Iterator[Batch]:
+    """The sparse rows of a cache."""
     with (
         open(folder / "counts.bin", "rb") as counts,
         open(folder / "indices.bin", "rb") as indices,
         open(folder / "values.bin", "rb") as values,
         open(folder / "y.bin", "rb") as labels,
     ):
-        for at in range(0, n, step):
-            rows = min(step, n - at)
+        first = _first_entries(counts, meta["n_rows"], ranges)
+        for begin, end in ranges:
+            rows = end - begin
+            counts.seek(4 * begin)
+            labels.seek(4 * begin)
+            indices.seek(4 * first[begin])
+            values.seek(8 * first[begin])
             indptr = np.concatenate([[0], np.cumsum(read_array(counts, np.int32, rows), dtype=np.int64)])
             stored = int(indptr[-1])
             column = read_array(indices, np.int32, stored) - np.int32(base)
@@ -267,6 +278,16 @@ def sparse_batches(folder: Path, meta: dict[str, Any], d: int, base: int) -> Ite
             X = sparse.csr_array((read_array(values, np.float64, stored), column, small), shape=(rows, d))
             X.sort_indices()
             yield Batch(X, read_array(labels, np.int32, rows), None)
+
+
+def _first_entries(counts: IO[bytes], n: int, ranges: list[tuple[int, int]]) -> dict[int, int]:
+    """How many entries lie before each row with which a range begins."""
+    begins, found, before = sorted({begin for begin, _ in ranges}), {}, 0
+    for begin, end in zip(begins, [*begins[1:], n], strict=True):
+        found[begin] = before
+        counts.seek(4 * begin)
+        before += int(read_array(counts, np.int32, end - begin).sum(dtype=np.int64))
+    return found
 
 
 def read_array(file: IO[bytes], dtype: Any, count: int) -> np.ndarray:

@@ -58,10 +58,12 @@ class OpenRows:
         feature_names: list[str] | None = None,
         labels: np.ndarray | None = None,
         stamp: Callable[[], Any] | None = None,
+        pieces: Callable[[list[tuple[int, int]]], Iterator[Batch]] | None = None,
     ) -> None:
         self.name, self.n_features, self.n_rows, self.feature_names = name, n_features, n_rows, feature_names
         self._batches, self._labels, self._stamp = batches, labels, stamp
         self._seen = stamp() if stamp else None
+        self._pieces = pieces
         self.counts: tuple[np.ndarray, list[np.ndarray], np.ndarray] | None = None  # of the first read (`counted`)
         self.n_bytes = 0  # of all rows, once they are counted
         self.overviews: dict[Any, Any] = {}  # what solvers have seen of the rows, shared by fits on them
@@ -85,6 +87,19 @@ class OpenRows:
         self.refuse_change()
         for place, batch in enumerate(self._batches()):
             yield _checked(batch, self.n_features, f"{self.name}, block {place}")
+        self.refuse_change()
+
+    @property
+    def in_any_order(self) -> bool:
+        """Whether rows can be read in another order than their own."""
+        return self._pieces is not None
+
+    def pieces(self, ranges: list[tuple[int, int]]) -> Iterator[Batch]:
+        """The rows from a first one up to a last one, for each of the ranges, each checked."""
+        assert self._pieces is not None
+        self.refuse_change()
+        for (begin, end), batch in zip(ranges, self._pieces(ranges), strict=True):
+            yield _checked(batch, self.n_features, f"{self.name}, rows {begin} to {end}")
         self.refuse_change()
 
     def counted(self, n_jobs: int | None = 1) -> CountedRows:
@@ -170,17 +185,39 @@ class CountedRows:
             y = self.codes[place] if place < self.n_blocks else None
             if y is None or len(y) != batch.X.shape[0]:
                 raise self._changed(place)
-            kept = y >= 0
-            X, y, weight = batch.X, y.astype(np.int32), batch.weight
-            if not kept.all():
-                at = np.flatnonzero(kept)
-                X, y, weight = X[at], y[at], None if weight is None else weight[at]
-            weight = self.per_class[y] if weight is None else weight * self.per_class[y]
-            if len(y):
-                yield Block(X, y, weight, first)
-            first += len(y)
+            block = self._block(batch, y, first)
+            if len(block.y):
+                yield block
+            first += len(block.y)
         if first != self.n_rows:
             raise self._changed(place + 1)
+
+    def _block(self, batch: Batch, y: np.ndarray, first: int) -> Block:
+        """A batch without its rows of weight 0; ``y`` are the numbers of its classes."""
+        kept = y >= 0
+        X, y, weight = batch.X, y.astype(np.int32), batch.weight
+        if not kept.all():
+            at = np.flatnonzero(kept)
+            X, y, weight = X[at], y[at], None if weight is None else weight[at]
+        return Block(X, y, self.per_class[y] if weight is None else weight * self.per_class[y], first)
+
+    @property
+    def in_any_order(self) -> bool:
+        """Whether there are `pieces`."""
+        return self.rows.in_any_order
+
+    @property
+    def n_given(self) -> int:
+        """Number of rows, those of weight 0 among them."""
+        return sum(map(len, self.codes))
+
+    def pieces(self, ranges: list[tuple[int, int]]) -> Iterator[Block]:
+        """The rows of ranges of the rows as given, each as a block, which may have none of them."""
+        codes = np.concatenate(self.codes)
+        for (begin, end), batch in zip(ranges, prefetched(self.rows.pieces(ranges)), strict=True):
+            if batch.X.shape[0] != end - begin:
+                raise ValueError(f"{self.rows.name}: has other rows than when it was first read.")
+            yield self._block(batch, codes[begin:end], begin)
 
     def _changed(self, place: int) -> ValueError:
         return ValueError(f"{self.rows.name}, block {place}: has other rows than when it was first read.")

@@ -24,6 +24,7 @@ void bind_circulation(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_kernel_rows(nb::module_& m);
 void bind_linear(nb::module_& m);
+void bind_loads(nb::module_& m);
 void bind_many_classes(nb::module_& m);
 void bind_newton(nb::module_& m);
 void bind_odm(nb::module_& m);
@@ -79,6 +80,7 @@ NB_MODULE(_ext, m) {
     bind_kernel(m);
     bind_kernel_rows(m);
     bind_linear(m);
+    bind_loads(m);
     bind_many_classes(m);
     bind_newton(m);
     bind_odm(m);

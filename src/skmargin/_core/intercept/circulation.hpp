@@ -92,13 +92,14 @@ class SampleMoves {
 
 // Makes the duals of n samples a circulation that the loss allows.  `with(i, visit)` calls visit(own class, rivals,
 // duals, how many) for sample i; the duals are changed in place.  `slope(i, j)` is that of the dual objective in the
-// j-th of them, and `pairs` number the pairs of classes.
+// j-th of them, and `pairs` number the pairs of classes.  `outside` is the excess of other samples, whose duals stay.
 template <class Pairs, BoundedDuals Loss, class With, class Slope>
 class Circulation {
   public:
-    Circulation(Pairs& pairs, int32_t k, int64_t n, const Loss& loss, With& with, Slope& slope, InterruptPoll& poll)
-        : arc_(pairs), n_(n), loss_(loss), with_(with), slope_(slope), poll_(poll), moves_(loss, k),
-          capacity_(pairs.size()), excess_(k), changed_(k) {}
+    Circulation(Pairs& pairs, int32_t k, int64_t n, const Loss& loss, With& with, Slope& slope, InterruptPoll& poll,
+                const std::vector<double>& outside)
+        : arc_(pairs), n_(n), loss_(loss), with_(with), slope_(slope), poll_(poll), outside_(outside), moves_(loss, k),
+          capacity_(pairs.size()), excess_(outside), changed_(k) {}
 
     // Returns the samples whose duals may move.
     CandidatesByWidth make() {
@@ -178,7 +179,7 @@ class Circulation {
     void reduce_flow() {
         const auto flow = [&](int32_t own, int32_t l, double alpha) { return alpha > 0 ? arc_(own, l) : arc_(l, own); };
         std::fill(capacity_.begin(), capacity_.end(), 0.0);
-        std::fill(excess_.begin(), excess_.end(), 0.0);
+        excess_ = outside_;
         total_ = 0;
         for (int64_t i = 0; i < n_; ++i)
             with_(i, [&](int32_t own, const int32_t* cls, const double* alpha, int32_t m) {
@@ -199,6 +200,7 @@ class Circulation {
     With& with_;
     Slope& slope_;
     InterruptPoll& poll_;
+    const std::vector<double>& outside_;
     SampleMoves<Loss> moves_;
     CandidatesByWidth candidates_;
     std::vector<double> capacity_, excess_, changed_;
@@ -207,8 +209,13 @@ class Circulation {
 
 template <BoundedDuals Loss, class With, class Slope>
 CandidatesByWidth make_circulation(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope,
+                                   InterruptPoll& poll, const std::vector<double>& outside) {
+    return with_pairs(k, [&](auto& pairs) { return Circulation(pairs, k, n, loss, with, slope, poll, outside).make(); });
+}
+template <BoundedDuals Loss, class With, class Slope>
+CandidatesByWidth make_circulation(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope,
                                    InterruptPoll& poll) {
-    return with_pairs(k, [&](auto& pairs) { return Circulation(pairs, k, n, loss, with, slope, poll).make(); });
+    return make_circulation(k, n, loss, with, slope, poll, std::vector<double>(k));
 }
 
 }  // namespace skm

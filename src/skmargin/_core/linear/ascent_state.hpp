@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/thread_team.hpp"
@@ -21,12 +22,17 @@ struct AscentState {
 
     AscentState(const RowGeometry<Rows>& geo, const Loss& loss, const int32_t* y, DualLists& duals, ThreadTeam& team,
                 const BlockAscentTuning& tuning)
-        : geo(geo), loss(loss), y(y), duals(duals), model(geo), team(team), tuning(tuning), n(geo.rows.n),
+        : AscentState(geo, loss, y, duals, team, tuning, Model(geo)) {
+        for (int64_t i = 0; i < n; ++i)
+            if (duals[i].size > 0) add_sample(model, i, duals[i]);
+    }
+    // With class vectors that hold more than these rows.
+    AscentState(const RowGeometry<Rows>& geo, const Loss& loss, const int32_t* y, DualLists& duals, ThreadTeam& team,
+                const BlockAscentTuning& tuning, Model&& model)
+        : geo(geo), loss(loss), y(y), duals(duals), model(std::move(model)), team(team), tuning(tuning), n(geo.rows.n),
           k(geo.rows.k), curvature(geo.curvature), cls_(k + 1), coef_(k + 1), product_(k + 1) {
         // A row of (nearly) no length: a larger curvature is still an ascent step and keeps the arithmetic sound.
         for (int64_t i = 0; i < n; ++i) curvature[i] = std::max(curvature[i], 1e-7 / loss.dual_scale(i));
-        for (int64_t i = 0; i < n; ++i)
-            if (duals[i].size > 0) add_sample(model, i, duals[i]);
     }
 
     // Adds sample i with the given duals of its rivals to class vectors.

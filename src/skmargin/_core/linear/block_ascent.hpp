@@ -64,6 +64,11 @@ class BlockAscent {
         if (geo.shifted()) state.model.add_multipliers(b_);
         state.update_norms();
     }
+    // For some of the rows of a larger problem: the class vectors of all of them, with b.
+    BlockAscent(const RowGeometry<Rows>& geo, const Loss& loss, const int32_t* y, DualLists& duals, double* b,
+                ThreadTeam& team, uint64_t seed, const BlockAscentTuning& tuning, Vectors&& model)
+        : state(geo, loss, y, duals, team, tuning, std::move(model)), tuning_(tuning), visits_(state, stretch_), b_(b),
+          random_(seed), slopes_(tuning.circulation), proximal_(tuning.proximal), skips_(tuning) {}
 
     // Passes leave out samples with little to gain: good where there are no steps on the face.
     void enable_skipping() { skips_.enable(state.n); }
@@ -128,6 +133,21 @@ class BlockAscent {
             if (proximal_.lists_are_stale()) break;
         }
         return pass_gap_;
+    }
+
+    // So many passes over all samples, of which the first makes new lists, and a step of b.  Returns the sum of the
+    // gaps that the first pass has found.
+    double visit_all(int passes) {
+        state.active.resize(state.n);
+        std::iota(state.active.begin(), state.active.end(), 0u);
+        for (int64_t i = 0; i < state.n; ++i) state.duals[i].active = SampleVisits<State>::never_scored;
+        double gap = 0;
+        for (int p = 0; p < passes && !state.active.empty(); ++p) {
+            pass();
+            if (p == 0) gap = pass_gap_;
+        }
+        if (state.geo.intercept()) state.model.multiplier_step(b_, state.model.residual(b_));
+        return gap;
     }
 
     double drift() const { return proximal_.drift(); }

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -46,16 +47,9 @@ struct RowGeometry {
     // b is left to be found.
     void centre(const double* mean, double total_cap = std::numeric_limits<double>::infinity(),
                 bool near_optimum = false) {
-        has_intercept_ = true;
-        direction.assign(mean, mean + rows.d);
-        shift.resize(rows.n);
+        subtract(mean);
         double average = 0;
-        for (int64_t j = 0; j < rows.d; ++j) mean2 += mean[j] * mean[j];
-        for (int64_t i = 0; i < rows.n; ++i) {
-            shift[i] = rows.inner(i, mean);
-            curvature[i] = std::max(0.0, curvature[i] - 2 * shift[i] + mean2);
-            average += curvature[i] / static_cast<double>(rows.n);
-        }
+        for (const double square : curvature) average += square / static_cast<double>(rows.n);
         // The blocks see the curvatures times the weights of the classes (block_norm/class_vectors.hpp): k^(2/q - 1)
         // where all norms are equal, nearer to 1 for the classes that matter most where they are not.
         double weight = std::pow(static_cast<double>(rows.k), tuning_.norm_exponent * (2 / q - 1));
@@ -69,6 +63,12 @@ struct RowGeometry {
         // Rows that cannot move a score by a margin: only the intercepts matter, so let one sample move b by a margin.
         if (average * total_cap < tuning_.faint_rows) t = static_cast<double>(rows.n) / total_cap;
         if (!(t > 0)) t = 1;
+        for (double& a : curvature) a += t;
+    }
+    // The same with a t that is known, of other rows of the same problem.
+    void centre_with(const std::vector<double>& mean, double weight) {
+        subtract(mean.data());
+        t = weight;
         for (double& a : curvature) a += t;
     }
 
@@ -89,6 +89,7 @@ struct RowGeometry {
         t = tuning_.direction_share * across / along;
         if (!(t > rounding && t < tuning_.max_direction_t)) {
             shift.clear();
+            direction.clear();
             t = 0;
             return;
         }
@@ -103,17 +104,28 @@ struct RowGeometry {
 
     const Rows& rows;
     std::vector<double> curvature;  // of a block
-    std::vector<double> shift;      // x_i'mean or z_i; empty without multipliers
-    std::vector<double> direction;  // mean or e
+    std::vector<double> shift;      // x_i'mean or z_i
+    std::vector<double> direction;  // mean or e; empty without multipliers
     double mean2 = 0, t = 0;
     double longest = 0;                 // row, as it is given
     double score_per_unit = 1;          // by how much a unit of a multiplier moves a typical score
     double q = 2;                       // of the norm ||V||_{2,q} in the dual
     std::vector<double> class_weights;  // where given, the square of that norm is sum_l class_weights_l ||v_l||^2
-    bool shifted() const { return !shift.empty(); }
+    bool shifted() const { return !direction.empty(); }
     bool intercept() const { return has_intercept_; }
 
   private:
+    void subtract(const double* mean) {
+        has_intercept_ = true;
+        direction.assign(mean, mean + rows.d);
+        shift.resize(rows.n);
+        for (int64_t j = 0; j < rows.d; ++j) mean2 += mean[j] * mean[j];
+        for (int64_t i = 0; i < rows.n; ++i) {
+            shift[i] = rows.inner(i, mean);
+            curvature[i] = std::max(0.0, curvature[i] - 2 * shift[i] + mean2);
+        }
+    }
+
     // A number small beside the inner products x_i'x_j + shifted(i, j): a fifth of their typical size, at least what n
     // orthogonal rows of mean square `square` would give.  Inner products of kernel rows are not sampled, they cost too
     // much: half of the square is taken as typical.
@@ -142,9 +154,44 @@ class ClassVectors {
   public:
     using T = typename Rows::T;
     static constexpr bool weighted = false;
+    // The numbers alone, which other rows of the same problem may go on with.
+    struct Numbers {
+        Buffer<T> V;
+        std::vector<double> base, tilt, tot;
+    };
+
     explicit ClassVectors(const RowGeometry<Rows>& geometry)
-        : geo_(geometry), V_(geometry.rows.weights_size()), base_(geometry.rows.k), tilt_(geometry.rows.k),
-          tot_(geometry.rows.k) {}
+        : ClassVectors(geometry, {Buffer<T>(geometry.rows.weights_size()), std::vector<double>(geometry.rows.k),
+                                  std::vector<double>(geometry.rows.k), std::vector<double>(geometry.rows.k)}) {}
+    ClassVectors(const RowGeometry<Rows>& geometry, Numbers&& numbers)
+        : geo_(geometry), V_(std::move(numbers.V)), base_(std::move(numbers.base)), tilt_(std::move(numbers.tilt)),
+          tot_(std::move(numbers.tot)) {}
+    Numbers release() { return {std::move(V_), std::move(base_), std::move(tilt_), std::move(tot_)}; }
+    Numbers copy() const {
+        Numbers out{Buffer<T>(V_.size()), base_, tilt_, tot_};
+        std::copy(V_.data(), V_.data() + V_.size(), out.V.data());
+        return out;
+    }
+    // V and tot from double precision, V in the order of `place` (rows/rows.hpp); b are the multipliers.
+    void assign(const std::vector<double>& V, const std::vector<double>& tot, const std::vector<double>& b) {
+        const Rows& rows = geo_.rows;
+        std::vector<double> at_mean(rows.k);
+        const auto set = [&](int32_t l, int64_t j) {
+            const double v = V[static_cast<size_t>(rows.place(l, j))];
+            rows.weight(V_.data(), l, j) = static_cast<T>(v);
+            if (geo_.intercept()) at_mean[l] += v * geo_.direction[j];
+        };
+        if (rows.place(0, 1) == 1) {
+            for (int32_t l = 0; l < rows.k; ++l)
+                for (int64_t j = 0; j < rows.d; ++j) set(l, j);
+        } else {
+            for (int64_t j = 0; j < rows.d; ++j)
+                for (int32_t l = 0; l < rows.k; ++l) set(l, j);
+        }
+        if (!geo_.intercept()) return;
+        tot_ = tilt_ = tot;
+        for (int32_t l = 0; l < rows.k; ++l) base_[l] = b[l] + tot[l] * (geo_.t + geo_.mean2) - at_mean[l];
+    }
 
     void scores(int64_t i, const int32_t* cls, int32_t m, double* f) const {
         geo_.rows.scores(V_.data(), i, cls, m, f);

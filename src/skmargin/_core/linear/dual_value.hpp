@@ -56,6 +56,11 @@ class DualRounding {
         sizes_[l] += std::abs(coef) * length;
         sums_[l].add(coef);
     }
+    std::vector<double> totals() const {  // of the coefficients of each class
+        std::vector<double> out;
+        for (const Sum& sum : sums_) out.push_back(sum.value());
+        return out;
+    }
     // `squares` of the class vectors, of d numbers each, whose sums have so many `additions`; `longest` is the length
     // of the longest row where the intercept is free, else zero.  The slope of the penalty at v_l is at most `slope`
     // times its length, or times `least` where that is more.
@@ -81,6 +86,65 @@ class DualRounding {
     double counted_ = 0;
 };
 
+// The value of a dual, summed row by row.
+template <class Rows>
+class DualSum {
+  public:
+    explicit DualSum(const Rows& rows)
+        : d_(rows.d), V_(static_cast<size_t>(rows.k * rows.d)), part_(rows.batches() ? V_.size() : 0),
+          rounding_(rows.k) {}
+
+    void clear() {
+        std::fill(V_.begin(), V_.end(), 0.0);
+        std::fill(part_.begin(), part_.end(), 0.0);
+        rounding_ = DualRounding(static_cast<int32_t>(rounding_.totals().size()));
+        value_ = Sum();
+        used_ = 0;
+    }
+    // Row i, whose duals are worth `gained`, with its coefficients.
+    void add(const Rows& rows, int64_t i, double gained, const int32_t* cls, int32_t m, const double* coef) {
+        const double length = std::sqrt(rows.squared_norm(i));
+        value_.add(gained);
+        rounding_.add_value(gained);
+        rows.accumulate(part_.empty() ? V_.data() : part_.data(), i, cls, m, coef);
+        for (int32_t j = 0; j < m; ++j) rounding_.add(cls[j], coef[j], length);
+        if (++used_ % batch == 0) flush();
+    }
+    // A lower bound of the value.  `longest` is the length of the longest row where the intercept is free, else zero;
+    // `q` and `weights` say which norm.
+    double value(const Rows& rows, double longest, double q = 2, const std::vector<double>& weights = {}) {
+        flush();
+        const int32_t k = rows.k;
+        std::vector<double> squares(k);
+        for (int32_t l = 0; l < k; ++l)
+            for (int64_t j = 0; j < d_; ++j) {
+                const double v = V_[static_cast<size_t>(rows.place(l, j))];
+                squares[l] += v * v;
+            }
+        const double additions =
+            part_.empty() ? static_cast<double>(used_) : static_cast<double>(batch + used_ / batch + 2);
+        const double half = half_square_of_norms(squares, q, weights);
+        const double slope = weights.empty() ? 1.0 : *std::max_element(weights.begin(), weights.end());
+        const double least = q < 2 ? std::sqrt(2 * half) : 0.0;
+        const double fresh = value_.value() - half - rounding_.total(squares, d_, additions, longest, slope, least);
+        return fresh == fresh ? fresh : -infinity;
+    }
+    // The class vectors, after `value`, and the sums of the coefficients.
+    const std::vector<double>& V() const { return V_; }
+    std::vector<double> totals() const { return rounding_.totals(); }
+
+  private:
+    static constexpr int64_t batch = 64;
+    void flush() {
+        for (size_t j = 0; j < part_.size(); ++j) V_[j] += std::exchange(part_[j], 0.0);
+    }
+
+    int64_t d_, used_ = 0;
+    std::vector<double> V_, part_;
+    DualRounding rounding_;
+    Sum value_;
+};
+
 // `row` gives the duals of a sample, all feasible; `known` is the value that the solver believes in, the answer where
 // the rows have no numbers of their own (kernels).
 template <class Ascent, class Row>
@@ -89,44 +153,17 @@ double dual_value(Ascent& ascent, Row row, double known) {
     if constexpr (!requires { rows.place(0, 0); }) {
         return known;
     } else {
-        constexpr int64_t batch = 64;
-        const int64_t n = ascent.n, d = rows.d;
-        const int32_t k = ascent.k;
-        const size_t size = static_cast<size_t>(k * d);
-        const bool batches = rows.batches();
-        std::vector<double> V(size), part(batches ? size : 0), squares(k);
-        DualRounding rounding(k);
-        Sum value;
-        int64_t used = 0;
-        const auto flush = [&] {
-            for (size_t j = 0; j < part.size(); ++j) V[j] += std::exchange(part[j], 0.0);
-        };
-        for (int64_t i = 0; i < n; ++i) {
+        DualSum sum(rows);
+        for (int64_t i = 0; i < ascent.n; ++i) {
             const DualLists::Row r = row(i);
             if (r.size == 0) continue;
-            const double gained = ascent.loss.dual(i, r.alpha, r.size), length = std::sqrt(rows.squared_norm(i));
-            value.add(gained);
-            rounding.add_value(gained);
+            const double gained = ascent.loss.dual(i, r.alpha, r.size);
             ascent.with_coefficients(i, r, [&](const int32_t* cls, int32_t m, const double* coef) {
-                rows.accumulate(batches ? part.data() : V.data(), i, cls, m, coef);
-                for (int32_t j = 0; j < m; ++j) rounding.add(cls[j], coef[j], length);
+                sum.add(rows, i, gained, cls, m, coef);
             });
-            if (++used % batch == 0) flush();
         }
-        flush();
-        for (int32_t l = 0; l < k; ++l)
-            for (int64_t j = 0; j < d; ++j) {
-                const double v = V[static_cast<size_t>(rows.place(l, j))];
-                squares[l] += v * v;
-            }
-        const double additions = batches ? static_cast<double>(batch + used / batch + 2) : static_cast<double>(used);
-        const double longest = ascent.geo.intercept() ? ascent.geo.longest : 0;
-        const std::vector<double>& weights = ascent.geo.class_weights;
-        const double half = half_square_of_norms(squares, ascent.geo.q, weights);
-        const double slope = weights.empty() ? 1.0 : *std::max_element(weights.begin(), weights.end());
-        const double least = ascent.geo.q < 2 ? std::sqrt(2 * half) : 0.0;
-        const double fresh = value.value() - half - rounding.total(squares, d, additions, longest, slope, least);
-        return fresh == fresh ? fresh : -infinity;
+        return sum.value(rows, ascent.geo.intercept() ? ascent.geo.longest : 0, ascent.geo.q,
+                         ascent.geo.class_weights);
     }
 }
 

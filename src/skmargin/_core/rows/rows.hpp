@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "simd/simd.hpp"
@@ -48,8 +49,12 @@ class Buffer {
         : size_(size), data_(static_cast<T*>(::operator new(sizeof(T) * (size + 1), std::align_val_t(64)))) {
         clear();
     }
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
+    Buffer(Buffer&& other) noexcept : size_(std::exchange(other.size_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+    Buffer& operator=(Buffer&& other) noexcept {
+        std::swap(size_, other.size_);
+        std::swap(data_, other.data_);
+        return *this;
+    }
     ~Buffer() { ::operator delete(data_, std::align_val_t(64)); }
     void clear() { std::memset(data_, 0, sizeof(T) * size_); }
     T* data() { return data_; }

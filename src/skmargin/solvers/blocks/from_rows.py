@@ -14,6 +14,7 @@ from skmargin.rows.blocks import Block, BlockRows, Task
 from skmargin.rows.moments import Sample, look
 
 from .lbfgs import MOST_ROUNDS, solve_gradients
+from .loads import solve_loads, suits_loads
 from .newton import CLASS_ROWS, MOST_PASSES, SAMPLE_ROWS, BlockState, Refused, SavePoint, solve_blocks
 from .passes import BlockProblem
 from .plan import MOST_PARAMETERS
@@ -100,8 +101,12 @@ def _solve_many_parameters(
     rows: BlockRows, problem: BlockProblem, solve_sample: Any, tol: float, max_iter: int, seed: int, start: Any,
     verbose: int, save: SavePoint | None,
 ) -> BlockState:  # fmt: skip
-    """By gradients alone: a sum of k d numbers a round."""
+    """By block ascent over loads, or, where rows come in one order only, by gradients: a sum of k d numbers a round."""
     seen = look(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed)
+    if suits_loads(rows, problem):
+        return solve_loads(
+            rows, problem, seen, tol=tol, max_passes=max_iter, seed=seed, verbose=verbose, save=save  # type: ignore[arg-type]
+        )
     if start is None:
         start = solve_sample(seen.first, problem.C * seen.first.inflated())
     return solve_gradients(

@@ -1,0 +1,118 @@
+// Python face of block ascent over rows in loads (solvers/blocks/loads.py).
+#include <memory>
+
+#include "bindings/contract.hpp"
+#include "linear/load_ascent.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace skm;
+
+namespace {
+
+// The solver for the kind of rows that the first load has.
+class Solver {
+  public:
+    virtual ~Solver() = default;
+    virtual void publish(bool fixed, double* W, double* b) = 0;
+};
+template <class View>
+class SolverOf final : public Solver {
+  public:
+    SolverOf(const View& none, const LoadSettings& settings) : ascent(none, settings) {}
+    void publish(bool fixed, double* W, double* b) override { ascent.publish(fixed, W, b); }
+    LoadAscent<View> ascent;
+};
+
+template <class T>
+DenseRows<T> without_rows(const DenseRows<T>& rows) {
+    return DenseRows<T>(nullptr, 0, rows.d, rows.d, rows.k);
+}
+template <class T>
+SparseRows<T> without_rows(const SparseRows<T>& rows) {
+    static constexpr int32_t start[1] = {0};
+    return SparseRows<T>(CsrIndices(start, start), nullptr, 0, rows.d, rows.k);
+}
+
+class Loads {
+  public:
+    Loads(int64_t n_rows, int32_t n_classes, double total_cap, std::optional<Vector<double>> mean, double tol,
+          int32_t threads, const BlockAscentTuning& tuning, const ProximalWeightTuning& weight)
+        : settings_{n_rows, total_cap, {}, tol, tuning, weight}, n_classes_(n_classes), threads_(threads) {
+        require(n_rows > 0 && n_classes > 1 && total_cap > 0, "rows, classes and caps must be positive");
+        if (mean) settings_.mean.emplace(mean->data(), mean->data() + mean->size());
+    }
+
+    void begin_pass(bool scored) {
+        begins_ = true;
+        scored_ = scored;
+    }
+
+    nb::tuple visit(const Rows& rows, const Problem& problem, const DualArrays& duals, int passes, bool last,
+                    uint64_t seed) {
+        check_labels(problem.y, rows.n, n_classes_);
+        check_duals(duals, rows.n, n_classes_);
+        require(problem.n_classes == n_classes_, "the number of classes has changed");
+        require(!settings_.mean || settings_.mean->size() == rows.d, "the mean does not fit the rows");
+        require(!(problem.mu > 0), "rivals that are fixed are not known in loads");
+        DualLists lists(static_cast<int64_t>(rows.n));
+        {
+            nb::gil_scoped_release unlocked;
+            read_duals(duals, lists);
+            InterruptPoll poll(poll_python);
+            ThreadTeam team(poll, threads_);
+            with_rows(rows, n_classes_, [&]<class View>(const View& view) {
+                if (!solver_) {
+                    solver_ = std::make_unique<SolverOf<View>>(without_rows(view), settings_);
+                    d_ = view.d;
+                }
+                auto* solver = dynamic_cast<SolverOf<View>*>(solver_.get());
+                require(solver && d_ == view.d, "all loads must hold rows of one kind");
+                if (std::exchange(begins_, false)) solver->ascent.begin_pass(scored_);
+                with_loss(problem, problem.cap.data(), false, [&](const auto& loss) {
+                    solver->ascent.visit(view, loss, problem.y.data(), lists, passes, last, seed, team);
+                });
+                found_ = solver->ascent.found();
+            });
+        }
+        return write_duals(lists);
+    }
+
+    nb::tuple found() const { return nb::make_tuple(found_.gap, found_.primal, found_.dual, found_.balanced); }
+
+    nb::tuple publish(bool fixed) {
+        require(solver_ != nullptr, "there is no point yet");
+        const size_t k = static_cast<size_t>(n_classes_), d = static_cast<size_t>(d_);
+        std::vector<double> W(k * d), b(k);
+        solver_->publish(fixed, W.data(), b.data());
+        return nb::make_tuple(to_numpy(std::move(W), {k, d}), to_numpy(std::move(b), {k}));
+    }
+
+  private:
+    LoadSettings settings_;
+    int32_t n_classes_, threads_;
+    int64_t d_ = 0;
+    bool begins_ = false, scored_ = false;
+    LoadOutcome found_;
+    std::unique_ptr<Solver> solver_;
+};
+
+}  // namespace
+
+void bind_loads(nb::module_& m) {
+    nb::class_<Loads>(m, "Loads")
+        .def(nb::init<int64_t, int32_t, double, std::optional<Vector<double>>, double, int32_t,
+                      const BlockAscentTuning&, const ProximalWeightTuning&>(),
+             "n_rows"_a, "n_classes"_a, "total_cap"_a, nb::kw_only(), "mean"_a.none(), "tol"_a, "threads"_a = 1,
+             "tuning"_a = BlockAscentTuning(), "weight"_a = ProximalWeightTuning())
+        .def("begin_pass", &Loads::begin_pass, "scored"_a)
+        .def("visit", &Loads::visit, "rows"_a, "problem"_a, "duals"_a, nb::kw_only(), "passes"_a, "last"_a, "seed"_a,
+             nb::sig("def visit(self, rows: Rows, problem: Problem, duals: tuple[numpy.typing.NDArray[numpy.int64], "
+                     "numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.float64]], *, passes: int, last: "
+                     "bool, seed: int) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int32], "
+                     "numpy.typing.NDArray[numpy.float64]]"))
+        .def("found", &Loads::found, nb::sig("def found(self) -> tuple[float, float, float, bool]"))
+        .def("publish", &Loads::publish, "fixed"_a,
+             nb::sig("def publish(self, fixed: bool) -> tuple[numpy.typing.NDArray[numpy.float64], "
+                     "numpy.typing.NDArray[numpy.float64]]"));
+}

@@ -1,0 +1,161 @@
+"""Block ascent over loads of rows: any number of parameters, rows in files that can be read in any order.
+
+    pass   the file in pieces, dealt into loads anew; for each load a few passes of block ascent over its rows
+    gap    P at the point of the beginning of a pass, D at its end (_core/linear/load_ascent.hpp): every reading of the
+           file is a pass and, where the gap may be small enough, a certificate
+
+Loads that are always the same would need several times as many readings, and so would loads that tell little of all
+rows: of each run of pieces that follow each other in the file, as many as there are loads, each load gets one, whatever
+the rows are sorted by.
+
+given    rows in blocks, a problem
+returned the point, its objective and certified gap; in memory are the class vectors, a load, and the duals of all rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ..._core import _ext
+from ..._runtime.progress import print_line, report_gap
+from ..._runtime.threads import thread_count
+from ...rows.arrays import core_rows
+from ...rows.blocks import Block
+from ...rows.files import CountedRows, prefetched
+from ...rows.moments import Overview
+from .newton import BlockState, SavePoint
+from .passes import BlockProblem
+
+LOAD_BYTES, LEAST_LOADS = 1 << 26, 8
+PIECES = 32  # of a load
+LOCAL_PASSES = 3  # over the rows of a load
+SCORE_FROM = 4.0  # gap of a pass, in targets, from which on the next one takes P
+
+
+class _Lists(NamedTuple):
+    """The duals of a piece, in little memory."""
+
+    size: np.ndarray  # of the list of each row
+    rivals: np.ndarray
+    alpha: np.ndarray
+
+
+def suits_loads(rows: Any, problem: BlockProblem) -> bool:
+    """Whether this gear knows such rows and such a machine."""
+    return getattr(rows, "in_any_order", False) and problem.intercept != "penalized" and not problem.mu > 0
+
+
+def solve_loads(
+    rows: CountedRows,
+    problem: BlockProblem,
+    seen: Overview,
+    *,
+    tol: float,
+    max_passes: int,
+    seed: int = 0,
+    verbose: int = 0,
+    save: SavePoint | None = None,
+) -> BlockState:
+    """Solve to a relative duality gap of ``tol``; see the head of this file."""
+    loads = _Loads(rows, problem, seed)
+    core = _ext.Loads(
+        rows.n_rows, problem.n_classes, problem.C * float(rows.class_weights.sum()),
+        mean=seen.mean if problem.intercept == "free" else None, tol=tol, threads=thread_count(rows.n_jobs),
+    )  # fmt: skip
+    best, bound, gap = np.inf, 0.0, np.inf
+    point: tuple[np.ndarray, np.ndarray] | None = None
+    single = False
+    for done in range(1, max_passes + 1):
+        scored = done == max_passes or gap < np.inf and gap <= SCORE_FROM * tol * (bound + gap)
+        core.begin_pass(scored)
+        for load in loads.of_pass(done):
+            single = load.block.X.dtype == np.float32
+            loads.keep(load, core.visit(*loads.given(load), passes=LOCAL_PASSES, last=load.last, seed=load.seed))
+        gap, objective, dual, balanced = core.found()
+        bound = max(bound, dual) if balanced else bound
+        if objective < best:
+            best, point = objective, core.publish(True)
+        relative = min(1.0, (best - bound) / best) if best < np.inf else min(1.0, gap / max(bound + gap, 1e-300))
+        report_gap(relative, tol)
+        if verbose:
+            certified = f"objective {best:.6g}, gap" if best < np.inf else "about"
+            print_line(f"blocks: pass {done} in {loads.n_loads} loads, {certified} {relative:.1e}")
+        if best < np.inf and relative <= tol:
+            break
+        if save is not None:
+            save(*core.publish(False))
+    assert point is not None
+    return BlockState(*point, 0.0, best, relative, done, problem.C, seen.sizes(), single)
+
+
+class _Load(NamedTuple):
+    pieces: list[int]
+    block: Block
+    sizes: list[int]  # rows of each piece
+    last: bool
+    seed: int
+
+
+class _Loads:
+    """The rows in loads, and the duals of all rows."""
+
+    def __init__(self, rows: CountedRows, problem: BlockProblem, seed: int) -> None:
+        self.rows, self.problem, self.seed = rows, problem, seed
+        self.n_loads = max(LEAST_LOADS, -(-rows.n_bytes // LOAD_BYTES))
+        cuts = np.unique(np.linspace(0, rows.n_given, PIECES * self.n_loads + 1).astype(int)).tolist()
+        self.ranges = list(zip(cuts[:-1], cuts[1:], strict=True))
+        self.n_loads = min(self.n_loads, len(self.ranges))
+        self.lists: list[_Lists | None] = [None] * len(self.ranges)
+        small = np.min_scalar_type(problem.n_classes - 1)
+        self.small = small if small.itemsize < 4 else np.dtype(np.int32)
+
+    def of_pass(self, number: int) -> Iterator[_Load]:
+        """All rows, dealt anew, while a thread reads the next load."""
+        rng = np.random.default_rng([self.seed, number])
+        hands: list[list[int]] = [[] for _ in range(self.n_loads)]
+        for first in range(0, len(self.ranges), self.n_loads):
+            run = np.arange(first, min(first + self.n_loads, len(self.ranges)))
+            for hand, piece in zip(rng.permutation(self.n_loads).tolist(), run.tolist(), strict=False):
+                hands[hand].append(piece)
+        seeds = rng.integers(1 << 62, size=self.n_loads).tolist()
+        return prefetched(self._read(hands, seeds))
+
+    def _read(self, hands: list[list[int]], seeds: list[int]) -> Iterator[_Load]:
+        blocks = self.rows.pieces([self.ranges[piece] for hand in hands for piece in hand])
+        for place, (hand, seed) in enumerate(zip(hands, seeds, strict=True)):
+            parts = [next(blocks) for _ in hand]
+            X = [part.X for part in parts]
+            joined = sparse.csr_array(sparse.vstack(X, format="csr")) if sparse.issparse(X[0]) else np.concatenate(X)
+            y, weight = (np.concatenate(column) for column in zip(*((p.y, p.weight) for p in parts), strict=True))
+            sizes = [len(part.y) for part in parts]
+            yield _Load(hand, Block(joined, y, weight, 0), sizes, place == len(hands) - 1, seed)
+        next(blocks, None)  # the last look at whether the file has changed
+
+    def given(self, load: _Load) -> tuple[Any, Any, Any]:
+        """Rows, problem and duals of a load, as the core takes them."""
+        p, block = self.problem, load.block
+        problem = _ext.Problem(
+            block.y, p.C * block.weight, p.n_classes, p.loss, top_k=p.top_k, mu=p.mu, theta=p.theta
+        )  # fmt: skip
+        start = np.zeros(len(block.y) + 1, dtype=np.int64)
+        rivals, alpha = np.zeros(0, dtype=np.int32), np.zeros(0)
+        held = [self.lists[piece] for piece in load.pieces]
+        known = [lists for lists in held if lists is not None]
+        if known:  # then all of them are
+            np.cumsum(np.concatenate([lists.size for lists in known]), out=start[1:])
+            rivals = np.concatenate([lists.rivals for lists in known]).astype(np.int32)
+            alpha = np.concatenate([lists.alpha for lists in known])
+        return core_rows(block.X, block.X.dtype.type), problem, (start, rivals, alpha)
+
+    def keep(self, load: _Load, duals: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        """Hold the duals of a load."""
+        start, rivals, alpha = duals
+        size, at = np.diff(start).astype(self.small), 0
+        for piece, rows in zip(load.pieces, load.sizes, strict=True):
+            some = slice(int(start[at]), int(start[at + rows]))
+            self.lists[piece] = _Lists(size[at : at + rows].copy(), rivals[some].astype(self.small), alpha[some].copy())
+            at += rows
