@@ -52,7 +52,8 @@ WILD_WIDTH = 0.4  # first width where the sample tells little
 SEPARABLE_LOSS = 5e-3  # sum of the losses of S beside that at zero, below which the band is all but empty
 EARLY_LOSS = 6.0  # times as much after the first step, and where steps fail
 ZERO_WIDTH, FIRST_WIDTH = 2.0, 0.05  # first and last width of the steps on S from zero, where all classes tie
-COARSE_WIDTH, COARSE_SHARE, COARSE_ROWS, COARSE_STEPS = 0.5, 0.25, 10_000, 3
+COARSE_WIDTH, COARSE_STEPS = 0.5, 3
+FIRST_ROWS = 5_000  # of the steps at such widths
 FIRST_PASSES, FIRST_STEPS = 16, 5
 FIRST_DAMPING = 0.1  # of a step that overshot by as much as it promised, relative to the curvature
 MOST_PASSES, MOST_TRIALS = 40, 12
@@ -138,49 +139,76 @@ class SmoothedNewton:
 
     def begin(self, solve_sample: SampleSolver, start: tuple[np.ndarray, np.ndarray] | None) -> None:
         """Draw the samples, find the first point, the prior and the width."""
-        largest = max(SAMPLE_ROWS, ROWS_PER_PARAMETER * self.n_parameters)
-        size = min(largest, max(SAMPLE_ROWS // 2, self.rows.n_rows // LEAST_RATIO))
-        self.middle = self.rows.n_rows > FEW_SAMPLES * size  # a stage on some of the rows pays
-        copied = 0.0 if self.rows.in_memory or not self.middle else self._share_to_copy()
-        seen = look(self.rows, (size, FRESH_ROWS), CLASS_ROWS, self.seed, copied)
-        self.S, self.V, self.M = seen.first, seen.second, seen.large
-        self.seen = seen
-        self._see_rows(seen)
-        self.sample_block, self.fresh_block = (Block(one.X, one.y, one.inflated(), 0) for one in (self.S, self.V))
-        self._set_penalty()
-        self._make_prior()
+        if start is None and isinstance(self.rows, ArrayRows):  # rows that can be separated are refused at first sight
+            some = self.rows.every(max(1, self.rows.n_rows // FIRST_ROWS))
+            self._see(look(some, (some.n_rows, 0), 0, self.seed))
+            went_well = self._descend_from_zero()
+            if self.separable:
+                return
+            first = self.published()
+            self._see(self._look())
+            self.W = self._point(*first)
+        else:
+            self._see(self._look())
+            went_well = start is None and self._descend_from_zero()
+            if self.separable:
+                return
         if start is not None:
             self.W = self._point(*start)
-        elif not self._descend_from_zero():
+        elif not (went_well and self._descend_on_sample()):
             self.W = self._point(*solve_sample(self.S, self.problem.C * self.S.inflated()))
         if not self.separable:
             self._choose_width()
 
     def begin_anyway(self, solve_sample: SampleSolver) -> None:
         """Go on although the sample can be separated."""
+        self._see(self._look())
         self.W = self._point(*solve_sample(self.S, self.problem.C * self.S.inflated()))
         self._choose_width()
 
+    def _look(self) -> Overview:
+        """One pass over all rows."""
+        largest = max(SAMPLE_ROWS, ROWS_PER_PARAMETER * self.n_parameters)
+        size = min(largest, max(SAMPLE_ROWS // 2, self.rows.n_rows // LEAST_RATIO))
+        self.middle = self.rows.n_rows > FEW_SAMPLES * size  # a stage on some of the rows pays
+        copied = 0.0 if self.rows.in_memory or not self.middle else self._share_to_copy()
+        return look(self.rows, (size, FRESH_ROWS), CLASS_ROWS, self.seed, copied)
+
+    def _see(self, seen: Overview) -> None:
+        """What the samples of an overview tell."""
+        self.S, self.V, self.M, self.seen = seen.first, seen.second, seen.large, seen
+        self._see_rows(seen)
+        self.sample_block, self.fresh_block = (Block(one.X, one.y, one.inflated(), 0) for one in (self.S, self.V))
+        self.sample = ArrayRows(*self.sample_block[:3], self.k, getattr(self.rows, "n_jobs", 1))
+        self._set_penalty()
+        self._make_prior()
+
     def _descend_from_zero(self) -> bool:
-        """The first point: steps on the sample from W = 0 at ever smaller widths; whether they went well."""
-        sample = ArrayRows(*self.sample_block[:3], self.k, getattr(self.rows, "n_jobs", 1))
+        """Steps from W = 0 at large widths, where every row couples most classes and few rows tell as much as many."""
         self.W, self.calm = np.zeros((self.k, self.D)), False
-        zero = self._loss_at_zero()
-        enough = SEPARABLE_LOSS * zero
-        # At large widths every row couples most classes: fewer rows tell as much.
-        few, first = COARSE_SHARE if len(self.S.y) >= COARSE_ROWS else 1.0, COARSE_WIDTH / 2
+        self.loss_at_zero = self._loss_at_zero() / float(self.S.total.sum())
+        few = min(1.0, FIRST_ROWS / len(self.S.y))
+        enough = SEPARABLE_LOSS * self.loss_at_zero * float(self.S.total.sum())
         end, _ = self._descend(
-            Stage(sample, few, COARSE_WIDTH, 2 * ZERO_WIDTH, FIRST_PASSES, COARSE_STEPS, False, ZERO_WIDTH, enough)
+            Stage(self.sample, few, COARSE_WIDTH, 2 * ZERO_WIDTH, FIRST_PASSES, COARSE_STEPS, False, ZERO_WIDTH, enough)
         )
-        if end.width <= COARSE_WIDTH:
-            end, _ = self._descend(
-                Stage(sample, 1.0, FIRST_WIDTH, 2 * first, FIRST_PASSES, FIRST_STEPS, False, first, enough)
-            )
         loss = self._sum(self.sample_block, 1.0).loss
-        self.separable = loss <= enough or (loss <= EARLY_LOSS * enough and end.width > 2 * FIRST_WIDTH)
+        went_well = end.width <= COARSE_WIDTH
+        self.separable = loss <= enough or (loss <= EARLY_LOSS * enough and not went_well)
+        return went_well
+
+    def _descend_on_sample(self) -> bool:
+        """Steps on the whole sample at ever smaller widths; whether they went well."""
+        zero = self.loss_at_zero * float(self.S.total.sum())
+        enough, first = SEPARABLE_LOSS * zero, COARSE_WIDTH / 2
+        end, _ = self._descend(
+            Stage(self.sample, 1.0, FIRST_WIDTH, 2 * first, FIRST_PASSES, FIRST_STEPS, False, first, enough)
+        )
+        loss = self._sum(self.sample_block, 1.0).loss
         reached = end.width <= 2 * FIRST_WIDTH
+        self.separable = loss <= enough or (loss <= EARLY_LOSS * enough and not reached)
         if reached and not self.separable and end.crowded:
-            reached = self._follow_ties(sample, end)
+            reached = self._follow_ties(self.sample, end)
         else:
             reached = reached and loss < zero
         self.lam = 0.0
