@@ -16,11 +16,11 @@ from .passes import BlockProblem, Frame, SmoothPass
 
 LEAST_ROWS, ROWS_PER_PARAMETER = 30_000, 60  # below them rows tell too little of the curvature
 MOST_PARAMETERS = 2_000  # (k - 1) (d + 1): each step solves a dense system of so many unknowns
-SURE_ROWS = 200_000  # from here on it is faster however small C is
+SURE_ROWS = 100_000  # from here on it is faster however small C is
 LEAST_FILLED = 0.05  # share of non-zeros of sparse rows, which passes write out
 # What it costs, in flops of the block passes: passes over all rows and over the sample, a product, a step, the rest.
 PASSES, SAMPLE_WORK, PRODUCT_FLOPS, STEP_FLOPS, FIXED_FLOPS = 6, 240_000, 15.0, 42.0, 1e9
-UNDERESTIMATED = 2.0  # by how much block passes take longer than their estimate says, where they are slow
+UNDERESTIMATED = 7.0  # by how much block passes take longer than their estimate says (measured where both take as long)
 
 
 def price(n: int, d: int, k: int) -> float:
