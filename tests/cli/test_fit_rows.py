@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from io import StringIO
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
-from skmargin.cli import _fit_rows
+from skmargin.cli import _fit_rows, _progress
 from skmargin.cli._app import app
 from skmargin.model_files import load_model
+from skmargin.rows.files import Batch, OpenRows
+from skmargin.solvers.blocks import from_rows
 
 run = CliRunner().invoke
 
@@ -48,6 +53,35 @@ def test_large_files_are_fitted_in_blocks_and_the_model_takes_raw_rows(tmp_path,
     result = run(app, command)
     assert result.exit_code == 0, result.output
     assert "read in blocks" in result.stdout
+    stages = [line.partition(",")[0] for line in result.stderr.splitlines()]
+    assert stages[:5] == ["opening", "scaling", "counting", "tuning", "fitting"]
+
+
+def test_a_terminal_shows_a_bar_with_passes_and_gap(tmp_path, monkeypatch):
+    table().to_parquet(tmp_path / "rows.parquet")
+    monkeypatch.setattr(_fit_rows, "LARGE_SHARE", 0.0)
+    monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
+    shown = StringIO()
+    monkeypatch.setattr(_progress, "console", lambda stderr: Console(file=shown, force_terminal=True, width=100))
+    command = ["fit", str(tmp_path / "rows.parquet"), "--model", "crammer-singer", "--target", "kind", "--cv", "3"]
+    result = run(app, [*command, "--out", str(tmp_path / "model.skm")])
+    assert result.exit_code == 0, result.output
+    assert re.search(r"fitting, pass \d+.*relative gap \d\.\de-\d\d", shown.getvalue())
+    assert not result.stderr
+
+
+def test_passes_beyond_the_estimate_never_go_beyond_the_bar():
+    seen = []
+    watch = _progress.Watch({"scaling": 1, "fitting": 2}, lambda at: seen.append((at.done, at.total)))
+    rows = OpenRows("rows", lambda: iter([Batch(np.ones((5, 2)), None, None)] * 2), 2, n_rows=10)
+    for stage, passes in (("scaling", 1), ("fitting", 4)):
+        watch.begin(stage)
+        for _ in range(passes):
+            assert len(list(watch.over(rows)())) == 2
+    assert watch.passes == 5
+    assert seen[1] == (0.5, 3)
+    assert all(done <= total for done, total in seen)
+    assert seen == sorted(seen)
 
 
 def test_small_files_and_other_models_are_read_as_before(tmp_path):

@@ -15,6 +15,8 @@ from typing import Any
 
 # Called, in this thread, with the share of the work that is done.
 _listener: ContextVar[Callable[[float], None] | None] = ContextVar("listener", default=None)
+# Called with each relative gap and its goal, whatever fit they are of.
+_gap_listener: ContextVar[Callable[[float, float], None] | None] = ContextVar("gap_listener", default=None)
 
 
 def report(share: float = 0.0) -> None:
@@ -29,6 +31,9 @@ def report(share: float = 0.0) -> None:
 
 def report_gap(gap: float, tol: float) -> None:
     """Report that this relative gap was reached on the way to ``tol``."""
+    hear = _gap_listener.get()
+    if hear is not None:
+        hear(gap, tol)
     if 0 < gap < 1 and 0 < tol < 1:
         report(min(1.0, log(gap) / log(tol)))
 
@@ -46,6 +51,16 @@ def listening(listener: Callable[[float], None] | None) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+@contextmanager
+def hearing_gaps(listener: Callable[[float, float], None]) -> Iterator[None]:
+    """Report each relative gap that is reached here, and its goal, to ``listener``."""
+    token = _gap_listener.set(listener)
+    try:
+        yield
+    finally:
+        _gap_listener.reset(token)
 
 
 @contextmanager

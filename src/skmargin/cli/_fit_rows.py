@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import glob
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from .._runtime.memory import free_memory
+from .._runtime.progress import hearing_gaps, listening
 from ..comparison import METRICS, Model
 from ..datasets import DataError, open_rows
 from ..model_files import save_model
 from ..model_selection import MarginSearchCV
+from ..model_selection._rows import at_once
 from ..rows.files import Batch, OpenRows
 from ._dask import Table, workers
+from ._progress import watched
 from ._terminal import printable, say
 
+PASSES = 7  # of a fit, about
+STAGES = {"opening": 0, "scaling": 1, "counting": 1, "tuning": 2 + PASSES, "fitting": PASSES}  # and their passes
 LARGE_SHARE = 0.25  # of the free memory, from which on a file is not read as a whole
 
 
@@ -43,20 +50,20 @@ def is_large(data: str, spec: Model) -> bool:
     return path.is_dir() or (size > 0 and not path.is_file()) or (free is not None and size > LARGE_SHARE * free)
 
 
-def scaled(rows: OpenRows) -> tuple[Any, OpenRows]:
-    """A fitted scaler, and the rows as it scales them: [0, 1], or [-1, 1] for sparse ones."""
+def scaled(rows: OpenRows, read: Callable[[], Iterator[Batch]]) -> tuple[Any, OpenRows]:
+    """A fitted scaler, and the rows that ``read`` gives as it scales them: [0, 1], or [-1, 1] for sparse ones."""
     scaler: Any = None
-    for X, _, _ in rows:
+    for X, _, _ in read():
         if scaler is None:
             scaler = MaxAbsScaler() if sparse.issparse(X) else MinMaxScaler()
         if X.shape[0]:
             scaler.partial_fit(X)
 
     def batches() -> Iterator[Batch]:
-        for X, y, weight in rows:
+        for X, y, weight in read():
             yield Batch(scaler.transform(X) if X.shape[0] else X, y, weight)
 
-    return scaler, OpenRows(rows.name, batches, rows.n_features, n_rows=rows.n_rows)
+    return scaler, OpenRows(rows.name, batches, rows.n_features, n_rows=rows.n_rows, labels=rows.labels)
 
 
 def fit_rows_and_save(
@@ -67,24 +74,25 @@ def fit_rows_and_save(
 
     Gives what is known of it, and the fitted classifier.
     """
-    estimator = clone(spec.estimator).set_params(random_state=seed, n_jobs=n_jobs, verbose=verbose)
+    estimator = clone(spec.estimator).set_params(random_state=seed, n_jobs=n_jobs)
     scoring = METRICS[metric][0]
-    search = MarginSearchCV(
-        estimator, spec.grid, cv=cv, verbose=verbose, scoring=None if scoring == "accuracy" else scoring
-    )
+    search = MarginSearchCV(estimator, spec.grid, cv=cv, scoring=None if scoring == "accuracy" else scoring)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found = _on_workers(search, data, target, dask, n_jobs) if dask else _in_blocks(search, data, target)
-            rows, scaler, n_rows = found
+            if dask:
+                search.set_params(verbose=verbose, estimator__verbose=verbose)
+                found = _on_workers(search, data, target, dask, n_jobs)
+            else:
+                found = _in_blocks(search, data, target, lines=bool(verbose))
+            rows, scaler, n_rows, best, fit_time = found
         except DataError:
             raise
         except (ValueError, RuntimeError) as error:  # of the rows: a block or a partition is named
             raise DataError(f"{data}: {error}") from error
-    best = search.best_estimator_.set_params(verbose=0)
     facts: dict[str, Any] = {
         "model": spec.name, "estimator": type(best).__name__, "params": search.best_params_, "metric": metric,
-        "cv_score": float(search.best_score_), "fit_time": float(search.refit_time_), "proba": False,
+        "cv_score": float(search.best_score_), "fit_time": fit_time, "proba": False,
         "file": printable(out), "n_rows": n_rows,
     }  # fmt: skip
     if metric == "accuracy":
@@ -97,17 +105,34 @@ def fit_rows_and_save(
     return facts, best
 
 
-def _in_blocks(search: MarginSearchCV, data: str, target: str | None) -> tuple[Any, Any, int | None]:
-    rows = open_rows(data, target=target)
-    scaler, in_range = scaled(rows)
-    search.fit(in_range)
-    return rows, scaler, int(np.sum([len(one) for one in in_range.counts[1]])) if in_range.counts else None
+Found = tuple[Any, Any, int | None, Any, float]  # source, scaler, number of rows, the fitted machine, its seconds
 
 
-def _on_workers(
-    search: MarginSearchCV, data: str, target: str | None, where: str, n_jobs: int | None
-) -> tuple[Any, Any, int | None]:
+def _in_blocks(search: MarginSearchCV, data: str, target: str | None, lines: bool) -> Found:
+    with watched(dict(STAGES), lines) as watch:
+        watch.begin("opening")
+        with listening(watch.share):  # text is converted
+            rows = open_rows(data, target=target)
+        watch.begin("scaling")
+        scaler, in_range = scaled(rows, watch.over(rows))
+        watch.begin("counting")
+        fits = search.cv * len(ParameterGrid(search.param_grid))
+        watch.begin(
+            "tuning", 2 + PASSES * -(-fits // at_once(in_range.counted()))
+        )  # the sizes of the folds, the scores
+        search.set_params(refit=False).fit(in_range)
+        watch.begin("fitting")
+        start = time.perf_counter()
+        with hearing_gaps(watch.hear):
+            best = clone(search.estimator).set_params(**search.best_params_).fit(in_range)
+    counts = in_range.counts
+    n_rows = None if counts is None else int(np.sum([len(one) for one in counts[1]]))
+    return rows, scaler, n_rows, best, time.perf_counter() - start
+
+
+def _on_workers(search: MarginSearchCV, data: str, target: str | None, where: str, n_jobs: int | None) -> Found:
     with workers(where, n_jobs):
         table = Table(data, target)
         search.fit(table.X, table.y)
-    return table, table.scaler, int(table.n_rows)
+    best = search.best_estimator_.set_params(verbose=0)
+    return table, table.scaler, int(table.n_rows), best, float(search.refit_time_)

@@ -107,9 +107,9 @@ def evaluate(
         return model, time.perf_counter() - begin
 
     work = [(fold, lambda train, params=params: fit(params, train)) for fold in range(n_folds) for params in candidates]
-    at_once, fitted = _at_once(counted), []
-    for begin in range(0, len(work), at_once):
-        fitted += folds.solve(work[begin : begin + at_once])
+    step, fitted = at_once(counted), []
+    for begin in range(0, len(work), step):
+        fitted += folds.solve(work[begin : begin + step])
         if search.verbose:
             print_line(f"{type(search).__name__}: {len(fitted)} of {len(work)} fits")
     start, n = time.perf_counter(), len(candidates)
@@ -125,7 +125,7 @@ def evaluate(
     ]  # fmt: skip
 
 
-def _at_once(rows: Any) -> int:
+def at_once(rows: Any) -> int:
     """How many solves may run side by side: sums of each are held by every task."""
     k, d = len(rows.class_counts), rows.n_features
     return max(1, LANE_BYTES // (8 * min((k * d) ** 2, 64 * k * d)))

@@ -373,9 +373,7 @@ class SmoothedNewton:
         wild = not self.calm
         goal, hessian = stage.width, stage.hessian
         width = max(goal, stage.first) if wild else goal
-        if wild:
-            hessian = 2 * width
-        elif self.crowded:
+        if wild or self.crowded:
             hessian = 2 * width
         here = self._pass(stage, self.W, width, hessian)
         done = self._certified(here) if stage.final else None

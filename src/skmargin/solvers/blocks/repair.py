@@ -18,7 +18,7 @@ import numpy as np
 from skmargin.rows.blocks import Block
 from skmargin.rows.moments import Sample
 
-from .passes import BlockProblem, Frame, PassSums, SmoothPass
+from .passes import Frame, PassSums, SmoothPass
 
 NEWTON_STEPS = 60  # far more than it takes: k unknowns, a piecewise quadratic function
 CHUNK = 4096  # rows that are scored together
