@@ -21,10 +21,10 @@ from skmargin.solvers.blocks import from_rows
 run = CliRunner().invoke
 
 
-def table(n=1500, seed=0):
+def table(n=1500, seed=0, far=3.0):
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=n)
-    X = rng.normal(size=(n, 4)) * [1, 10, 100, 0.1] + 3 * np.eye(3, 4)[y] * [1, 10, 100, 0.1]
+    X = rng.normal(size=(n, 4)) * [1, 10, 100, 0.1] + far * np.eye(3, 4)[y] * [1, 10, 100, 0.1]
     return pd.DataFrame(X, columns=list("abcd")).assign(kind=np.array(["u", "v", "w"])[y])
 
 
@@ -58,7 +58,7 @@ def test_large_files_are_fitted_in_blocks_and_the_model_takes_raw_rows(tmp_path,
 
 
 def test_a_terminal_shows_a_bar_with_passes_and_gap(tmp_path, monkeypatch):
-    table().to_parquet(tmp_path / "rows.parquet")
+    table(5000, far=1.0).to_parquet(tmp_path / "rows.parquet")
     monkeypatch.setattr(_fit_rows, "LARGE_SHARE", 0.0)
     monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
     shown = StringIO()

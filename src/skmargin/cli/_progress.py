@@ -72,7 +72,7 @@ class Watch:
         """How many there will be, as far as one knows."""
         here = self.begun + self.expected[self.stage]
         later = sum(self.expected.values()) - self.expected[self.stage]
-        return max(here, self.passes + 1) + later
+        return (here if self.done <= here else self.passes + 1) + later
 
     @property
     def words(self) -> str:
@@ -98,12 +98,13 @@ def watched(stages: dict[str, int], lines: bool) -> Iterator[Watch]:
 
             yield Watch(stages, advance)
         return
-    said = [float("-inf"), ""]
+    stage, last = "", 0.0
 
     def show(at: Watch) -> None:
+        nonlocal stage, last
         now = time.monotonic()
-        if lines and at.stage and (at.stage != said[1] or now - float(said[0]) > SECONDS):
-            said[:] = now, at.stage
+        if lines and (at.stage != stage or now - last > SECONDS):
+            stage, last = at.stage, now
             say(at.words, stderr=True)
 
     yield Watch(stages, show)
