@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str], about: object) -> None:
         self.path, self.mark = Path(path), hashlib.sha256(repr(about).encode()).hexdigest()
         self.written = -np.inf
+        self.duals: list[np.ndarray] = []  # of the point that was loaded, if they belong to it
         if not self.path.parent.is_dir():
             raise ValueError(f"checkpoint={str(path)!r}: there is no folder {self.path.parent}.")
 
@@ -40,6 +42,7 @@ class Checkpoint:
         try:
             with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as held:
                 mark, W, b = str(held["mark"]), held["W"], held["b"]
+                self.duals = [held[name] for name in sorted(held.files) if name.startswith("duals")]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             raise ValueError(f"{self.path} is no checkpoint; move it away, or name another file.") from None
         if mark != self.mark:
@@ -49,12 +52,12 @@ class Checkpoint:
             )
         return W, b
 
-    def save(self, W: np.ndarray, b: np.ndarray) -> None:
-        """Keep a point, unless the last one was written a moment ago."""
+    def save(self, W: np.ndarray, b: np.ndarray, duals: Sequence[np.ndarray] = ()) -> None:
+        """Keep a point, with arrays of its duals if there are any, unless the last one was written a moment ago."""
         if time.monotonic() - self.written < SECONDS:
             return
         with atomic_write(self.path) as file:
-            np.savez(file, mark=np.array(self.mark), W=W, b=b)
+            np.savez(file, mark=np.array(self.mark), W=W, b=b, **{f"duals{i}": part for i, part in enumerate(duals)})
         self.written = time.monotonic()
 
     def remove(self) -> None:

@@ -22,6 +22,7 @@ from ..rows.kernel_rows import KernelRows, max_squared_norm, row_dtype
 from ..rows.moments import Sample
 from ..solvers import certificate
 from ..solvers.blocks.from_rows import Loaded, is_small, load, solve_rows
+from ..solvers.blocks.loads import LoadStart, LoadState, RowDuals
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
 from ..solvers.blocks.published import certified
@@ -273,26 +274,41 @@ class DualMachine(KernelScores):
         """Fit to counted rows, wherever they are; ``classes_`` and ``n_features_in_`` are set."""
         k, seed = len(self.classes_), seed_of(self.random_state)
         start = self._class_vectors() if self.warm_start else None
+        warm = self.__dict__.pop("_warm_state", None) if self.warm_start else None
         self.__dict__.pop("_warm_state", None)
         if is_small(rows):
             return self._fit_loaded(load(rows))
         check_caps(float(self.C), rows.class_weights, MOST_CAP)
         points = None if checkpoint is None else Checkpoint(checkpoint, self._about(rows))
-        start = start if points is None else points.load() or start
         problem = self._block_problem(k, float(rows.class_weights.sum()))
+        load_start = self._load_start(rows, warm, problem)
+        if points is not None and (held := points.load()) is not None:
+            start, load_start = held, LoadStart(*held, RowDuals(*points.duals)) if points.duals else None
 
         def solve_sample(sample: Sample, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return self._solve_sample(sample.X, sample.y, caps, k, seed)
 
         found = solve_rows(
             rows, problem, solve_sample, self._fit_loaded, free_memory, tol=GOAL * float(self.tol),
-            max_iter=self.max_iter, seed=seed, start=start, verbose=self.verbose,
+            max_iter=self.max_iter, seed=seed, start=start, load_start=load_start, verbose=self.verbose,
             save=None if points is None else points.save,
         )  # fmt: skip
         if found is not None:
             self._publish_blocks(rows, problem, found)
+            if self.warm_start and isinstance(found, LoadState):
+                codes, cap = np.concatenate(rows.codes), rows.class_weights  # type: ignore[attr-defined]
+                self._warm_state = WarmStart(found, codes, cap, self._loss(k))
         if points is not None:
             points.remove()
+
+    def _load_start(self, rows: BlockRows, warm: WarmStart | None, problem: BlockProblem) -> LoadStart | None:
+        """Where block ascent over loads may start."""
+        if warm is None or not hasattr(rows, "codes") or warm.setting != self._loss(len(self.classes_)):
+            return None
+        state = warm.start(LoadState, np.concatenate(rows.codes))
+        if state is None or state.W.shape != (problem.n_classes, rows.n_features):
+            return None
+        return state.start(problem.C)
 
     def _about(self, rows: BlockRows) -> tuple[object, ...]:
         """All that the solution depends on, as far as it is known before."""

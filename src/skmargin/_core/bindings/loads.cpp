@@ -43,6 +43,13 @@ class Loads {
         if (mean) settings_.mean.emplace(mean->data(), mean->data() + mean->size());
     }
 
+    void start(Matrix<double> W, Vector<double> b) {
+        require(!solver_ && W.shape(0) == static_cast<size_t>(n_classes_) && b.size() == W.shape(0),
+                "a start comes before the first load, with one row and intercept for each class");
+        W_.assign(W.data(), W.data() + W.size());
+        start_b_.assign(b.data(), b.data() + b.size());
+    }
+
     void begin_pass(bool scored) {
         begins_ = true;
         scored_ = scored;
@@ -65,6 +72,10 @@ class Loads {
                 if (!solver_) {
                     solver_ = std::make_unique<SolverOf<View>>(without_rows(view), settings_);
                     d_ = view.d;
+                    const size_t size = W_.size();
+                    if (size == static_cast<size_t>(d_ * n_classes_))
+                        static_cast<SolverOf<View>*>(solver_.get())->ascent.start(W_.data(), start_b_.data());
+                    else require(size == 0, "the start does not fit the rows");
                 }
                 auto* solver = dynamic_cast<SolverOf<View>*>(solver_.get());
                 require(solver && d_ == view.d, "all loads must hold rows of one kind");
@@ -94,6 +105,7 @@ class Loads {
     int64_t d_ = 0;
     bool begins_ = false, scored_ = false;
     LoadOutcome found_;
+    std::vector<double> W_, start_b_;  // where to start, if not at zero
     std::unique_ptr<Solver> solver_;
 };
 
@@ -105,6 +117,7 @@ void bind_loads(nb::module_& m) {
                       const BlockAscentTuning&, const ProximalWeightTuning&>(),
              "n_rows"_a, "n_classes"_a, "total_cap"_a, nb::kw_only(), "mean"_a.none(), "tol"_a, "threads"_a = 1,
              "tuning"_a = BlockAscentTuning(), "weight"_a = ProximalWeightTuning())
+        .def("start", &Loads::start, "W"_a, "b"_a)
         .def("begin_pass", &Loads::begin_pass, "scored"_a)
         .def("visit", &Loads::visit, "rows"_a, "problem"_a, "duals"_a, nb::kw_only(), "passes"_a, "last"_a, "seed"_a,
              nb::sig("def visit(self, rows: Rows, problem: Problem, duals: tuple[numpy.typing.NDArray[numpy.int64], "

@@ -52,6 +52,20 @@ class LoadAscent {
         : none_(none), settings_(settings), b_(none.k), numbers_(Model(RowGeometry<Rows>(none_)).release()),
           sum_(none_) {}
 
+    // The point to start from, in place of zero: class vectors (k x d, row-major) and intercepts.  The duals that the
+    // first pass is given should be those of this point.
+    void start(const double* W, const double* b) {
+        for (int32_t l = 0; l < none_.k; ++l) {
+            b_[l] = b[l];
+            for (int64_t j = 0; j < none_.d; ++j) {
+                const double w = W[l * none_.d + j];
+                none_.weight(numbers_.V.data(), l, j) = static_cast<T>(w);
+                if (settings_.mean) b_[l] += w * (*settings_.mean)[j];
+            }
+            if (settings_.mean) numbers_.base[l] = b[l];
+        }
+    }
+
     // `scored`: P is wanted at the present point.
     void begin_pass(bool scored) {
         found_ = LoadOutcome();

@@ -14,7 +14,7 @@ from skmargin.rows.blocks import Block, BlockRows, Task
 from skmargin.rows.moments import Sample, look
 
 from .lbfgs import MOST_ROUNDS, solve_gradients
-from .loads import solve_loads, suits_loads
+from .loads import LoadStart, solve_loads, suits_loads
 from .newton import CLASS_ROWS, MOST_PASSES, SAMPLE_ROWS, BlockState, Refused, SavePoint, solve_blocks
 from .passes import BlockProblem
 from .plan import MOST_PARAMETERS
@@ -70,17 +70,23 @@ def solve_rows(
     max_iter: int,
     seed: int = 0,
     start: tuple[np.ndarray, np.ndarray] | None = None,
+    load_start: LoadStart | None = None,
     verbose: int = 0,
     save: SavePoint | None = None,
 ) -> Any:
-    """The solution: a `BlockState`, or what ``solve_loaded`` makes of rows that were read into memory."""
+    """The solution: a `BlockState`, or what ``solve_loaded`` makes of rows that were read into memory.
+
+    ``start`` is the point of a related problem, ``load_start`` one with its duals for the gear that needs these.
+    """
     parameters = (problem.n_classes - 1) * (rows.n_features + 1)
     free = free_memory()
     fits = free is None or bytes_of(rows) <= MEMORY_SHARE * free
     if parameters > MOST_PARAMETERS:
         if fits and not rows.remote:
             return solve_loaded(load(rows))
-        return _solve_many_parameters(rows, problem, solve_sample, tol, max_iter, seed, start, verbose, save)
+        return _solve_many_parameters(
+            rows, problem, solve_sample, tol, max_iter, seed, start, load_start, verbose, save
+        )
     given = {"tol": tol, "max_passes": min(MOST_PASSES, max_iter), "seed": seed, "verbose": verbose, "save": save}
     found = solve_blocks(rows, problem, solve_sample, start=start, **given)  # type: ignore[arg-type]
     if isinstance(found, BlockState):
@@ -99,14 +105,14 @@ def solve_rows(
 
 def _solve_many_parameters(
     rows: BlockRows, problem: BlockProblem, solve_sample: Any, tol: float, max_iter: int, seed: int, start: Any,
-    verbose: int, save: SavePoint | None,
+    load_start: LoadStart | None, verbose: int, save: SavePoint | None,
 ) -> BlockState:  # fmt: skip
     """By block ascent over loads, or, where rows come in one order only, by gradients: a sum of k d numbers a round."""
     seen = look(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed)
     if suits_loads(rows, problem):
         return solve_loads(
-            rows, problem, seen, tol=tol, max_passes=max_iter, seed=seed, verbose=verbose, save=save  # type: ignore[arg-type]
-        )
+            rows, problem, seen, tol=tol, max_passes=max_iter, seed=seed, start=load_start, verbose=verbose, save=save
+        )  # type: ignore[arg-type]
     if start is None:
         start = solve_sample(seen.first, problem.C * seen.first.inflated())
     return solve_gradients(

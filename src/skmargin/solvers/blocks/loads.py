@@ -8,13 +8,14 @@ Loads that are always the same would need several times as many readings, and so
 rows: of each run of pieces that follow each other in the file, as many as there are loads, each load gets one, whatever
 the rows are sorted by.
 
-given    rows in blocks, a problem
+given    rows in blocks, a problem, perhaps the point and the duals of a solve of the same rows
 returned the point, its objective and certified gap; in memory are the class vectors, a load, and the duals of all rows
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,21 +28,45 @@ from ...rows.arrays import core_rows
 from ...rows.blocks import Block
 from ...rows.files import CountedRows, prefetched
 from ...rows.moments import Overview
-from .newton import BlockState, SavePoint
+from ..dual.state import dual_rescaling
+from .newton import BlockState
 from .passes import BlockProblem
 
 LOAD_BYTES, LEAST_LOADS = 1 << 26, 8
-PIECES = 32  # of a load
+PIECES = 64  # of a load
 LOCAL_PASSES = 3  # over the rows of a load
 SCORE_FROM = 4.0  # gap of a pass, in targets, from which on the next one takes P
 
 
-class _Lists(NamedTuple):
-    """The duals of a piece, in little memory."""
+class RowDuals(NamedTuple):
+    """The duals of rows, in little memory."""
 
     size: np.ndarray  # of the list of each row
     rivals: np.ndarray
     alpha: np.ndarray
+
+
+class LoadStart(NamedTuple):
+    """A point (W, b) with the duals of all rows, in their order, that it is the sum of."""
+
+    W: np.ndarray
+    b: np.ndarray
+    duals: RowDuals
+
+
+@dataclass(frozen=True)
+class LoadState(BlockState):
+    """A point with its certificate, and where another solve may start."""
+
+    end: LoadStart | None = None
+
+    def start(self, C: float) -> LoadStart | None:
+        """The start for another C: bounds of the duals, and the duals with them, grow or shrink alike."""
+        if self.end is None:
+            return None
+        W, b, duals = self.end
+        ratio = dual_rescaling(np.array([C / self.C]), float(duals.alpha.sum()), float(np.vdot(W, W)))[0]
+        return LoadStart(ratio * W, b, duals._replace(alpha=ratio * duals.alpha))
 
 
 def suits_loads(rows: Any, problem: BlockProblem) -> bool:
@@ -57,15 +82,18 @@ def solve_loads(
     tol: float,
     max_passes: int,
     seed: int = 0,
+    start: LoadStart | None = None,
     verbose: int = 0,
-    save: SavePoint | None = None,
-) -> BlockState:
+    save: Callable[[np.ndarray, np.ndarray, RowDuals], None] | None = None,
+) -> LoadState:
     """Solve to a relative duality gap of ``tol``; see the head of this file."""
-    loads = _Loads(rows, problem, seed)
+    loads = _Loads(rows, problem, seed, start)
     core = _ext.Loads(
         rows.n_rows, problem.n_classes, problem.C * float(rows.class_weights.sum()),
         mean=seen.mean if problem.intercept == "free" else None, tol=tol, threads=thread_count(rows.n_jobs),
     )  # fmt: skip
+    if start is not None:
+        core.start(np.ascontiguousarray(start.W, dtype=np.float64), np.ascontiguousarray(start.b, dtype=np.float64))
     best, bound, gap = np.inf, 0.0, np.inf
     point: tuple[np.ndarray, np.ndarray] | None = None
     single = False
@@ -75,6 +103,7 @@ def solve_loads(
         for load in loads.of_pass(done):
             single = load.block.X.dtype == np.float32
             loads.keep(load, core.visit(*loads.given(load), passes=LOCAL_PASSES, last=load.last, seed=load.seed))
+        loads.known = True
         gap, objective, dual, balanced = core.found()
         bound = max(bound, dual) if balanced else bound
         if objective < best:
@@ -87,9 +116,10 @@ def solve_loads(
         if best < np.inf and relative <= tol:
             break
         if save is not None:
-            save(*core.publish(False))
+            save(*core.publish(False), loads.duals())
     assert point is not None
-    return BlockState(*point, 0.0, best, relative, done, problem.C, seen.sizes(), single)
+    end = LoadStart(*core.publish(False), loads.duals())
+    return LoadState(*point, 0.0, best, relative, done, problem.C, seen.sizes(), single, end)
 
 
 class _Load(NamedTuple):
@@ -103,15 +133,19 @@ class _Load(NamedTuple):
 class _Loads:
     """The rows in loads, and the duals of all rows."""
 
-    def __init__(self, rows: CountedRows, problem: BlockProblem, seed: int) -> None:
+    def __init__(self, rows: CountedRows, problem: BlockProblem, seed: int, start: LoadStart | None) -> None:
         self.rows, self.problem, self.seed = rows, problem, seed
         self.n_loads = max(LEAST_LOADS, -(-rows.n_bytes // LOAD_BYTES))
         cuts = np.unique(np.linspace(0, rows.n_given, PIECES * self.n_loads + 1).astype(int)).tolist()
         self.ranges = list(zip(cuts[:-1], cuts[1:], strict=True))
         self.n_loads = min(self.n_loads, len(self.ranges))
-        self.lists: list[_Lists | None] = [None] * len(self.ranges)
         small = np.min_scalar_type(problem.n_classes - 1)
         self.small = small if small.itemsize < 4 else np.dtype(np.int32)
+        kept = np.concatenate([[0], np.cumsum(np.concatenate(rows.codes) >= 0)])[cuts].tolist()
+        none = np.zeros(0, dtype=self.small)
+        duals = RowDuals(np.zeros(rows.n_rows, dtype=self.small), none, np.zeros(0)) if start is None else start.duals
+        self.lists = _cut(duals, list(zip(kept[:-1], kept[1:], strict=True)))
+        self.known = start is None  # that they satisfy their bounds
 
     def of_pass(self, number: int) -> Iterator[_Load]:
         """All rows, dealt anew, while a thread reads the next load."""
@@ -141,21 +175,48 @@ class _Loads:
         problem = _ext.Problem(
             block.y, p.C * block.weight, p.n_classes, p.loss, top_k=p.top_k, mu=p.mu, theta=p.theta
         )  # fmt: skip
-        start = np.zeros(len(block.y) + 1, dtype=np.int64)
-        rivals, alpha = np.zeros(0, dtype=np.int32), np.zeros(0)
-        held = [self.lists[piece] for piece in load.pieces]
-        known = [lists for lists in held if lists is not None]
-        if known:  # then all of them are
-            np.cumsum(np.concatenate([lists.size for lists in known]), out=start[1:])
-            rivals = np.concatenate([lists.rivals for lists in known]).astype(np.int32)
-            alpha = np.concatenate([lists.alpha for lists in known])
-        return core_rows(block.X, block.X.dtype.type), problem, (start, rivals, alpha)
+        held = _joined([self.lists[piece] for piece in load.pieces])
+        start = np.concatenate([[0], np.cumsum(held.size, dtype=np.int64)])
+        alpha = held.alpha if self.known else self._within_bounds(start, held.alpha, p.C * block.weight)
+        return core_rows(block.X, block.X.dtype.type), problem, (start, held.rivals.astype(np.int32), alpha)
+
+    def _within_bounds(self, start: np.ndarray, alpha: np.ndarray, cap: np.ndarray) -> np.ndarray:
+        """The duals of other weights, shrunk until they satisfy the bounds of these."""
+        row = np.repeat(np.arange(len(cap)), np.diff(start))
+        most, total = np.zeros(len(cap)), np.bincount(row, alpha, minlength=len(cap))
+        np.maximum.at(most, row, alpha)
+        loss, tiny = self.problem.loss, np.finfo(float).tiny
+        share = np.ones(len(cap))
+        if loss in ("max", "top"):
+            share = np.minimum(share, cap / np.maximum(total, tiny))
+        if loss in ("sum", "top"):
+            each = cap / self.problem.top_k if loss == "top" else cap
+            share = np.minimum(share, each / np.maximum(most, tiny))
+        return alpha * share[row]
+
+    def duals(self) -> RowDuals:
+        """The duals of all rows, in their order."""
+        return _joined(self.lists)
 
     def keep(self, load: _Load, duals: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         """Hold the duals of a load."""
         start, rivals, alpha = duals
-        size, at = np.diff(start).astype(self.small), 0
-        for piece, rows in zip(load.pieces, load.sizes, strict=True):
-            some = slice(int(start[at]), int(start[at + rows]))
-            self.lists[piece] = _Lists(size[at : at + rows].copy(), rivals[some].astype(self.small), alpha[some].copy())
-            at += rows
+        held = RowDuals(np.diff(start).astype(self.small), rivals.astype(self.small), alpha)
+        ends = np.cumsum(load.sizes).tolist()
+        parts = _cut(held, list(zip([0, *ends[:-1]], ends, strict=True)))
+        for piece, part in zip(load.pieces, parts, strict=True):
+            self.lists[piece] = part
+
+
+def _cut(duals: RowDuals, ranges: list[tuple[int, int]]) -> list[RowDuals]:
+    """The duals of ranges of the rows, copied: what they were cut from need not be kept."""
+    start = np.concatenate([[0], np.cumsum(duals.size, dtype=np.int64)])
+    found = []
+    for begin, end in ranges:
+        some = slice(int(start[begin]), int(start[end]))
+        found.append(RowDuals(duals.size[begin:end].copy(), duals.rivals[some].copy(), duals.alpha[some].copy()))
+    return found
+
+
+def _joined(parts: list[RowDuals]) -> RowDuals:
+    return RowDuals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
