@@ -218,7 +218,8 @@ class DualMachine(KernelScores):
 
     def _penalty(self, W: np.ndarray, b: np.ndarray) -> float:
         """The penalty of class vectors and intercepts."""
-        return 0.5 * float(np.vdot(W, W))
+        flat = W.ravel(order="K")  # as it lies in memory: vdot would copy it first
+        return 0.5 * float(flat @ flat)
 
     def _warn_of_lost_digits(self, X: Any, gap: float) -> None:
         column = certificate.heaviest_column(X, self.coef_)

@@ -47,7 +47,7 @@ class Machine {
         check_csr(start, features, values.size(), d);
         if (static_cast<int64_t>(start.size()) != k + 1)
             throw nb::value_error("the class vectors do not fit the intercepts");
-        source_ = std::make_unique<SparseClassVectors<T, Number, I>>(start.data(), features.data(), values.data());
+        source_ = std::make_unique<SparseClassVectors<T, Number, I>>(start.data(), features.data(), values.data(), d);
         return true;
     }
 

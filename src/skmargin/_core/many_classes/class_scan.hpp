@@ -1,8 +1,8 @@
 // A scan: the scores of all samples for all classes, in tiles of classes, with bounded memory.
 //
 // The vectors of `width` classes are written to a dense tile, feature after feature; then every row is scored against
-// it, its numbers in registers.  (Bounds that would leave out classes do not pay: too many scores lie close to the
-// largest.)  What a scan finds, for a loss of losses/hinge.hpp:
+// it, with its sums in registers and over the features that these classes have.  (Bounds that would leave out classes
+// do not pay: too many scores lie close to the largest.)  What a scan finds, for a loss of losses/hinge.hpp:
 //   - the sum of the losses, and the duality gap of each sample;
 //   - new lists: the rivals that hold a dual, and the closest of the others that could move the dual objective.
 // The scores of the rivals that are known already come from the class vectors in double precision.
@@ -17,6 +17,7 @@
 
 #include "losses/hinge.hpp"
 #include "many_classes/coefficients.hpp"
+#include "many_classes/used_features.hpp"
 #include "rows/rows.hpp"
 #include "simd/simd.hpp"
 
@@ -66,7 +67,7 @@ class ClassScan {
         : rows_(rows), loss_(loss), y_(y), lists_(lists), coefficients_(coefficients), task_(task), team_(team),
           k_(coefficients.k), own_(rows.n), known_(static_cast<size_t>(lists.start[rows.n])), floor_(rows.n),
           beyond_(rows.n, 0.0), found_(static_cast<size_t>(rows.n) * task.most), count_(rows.n, 0),
-          tile_(rows.d * width), touched_(width) {
+          tile_(rows.d * width), touched_(width), used_(rows.d) {
         for (int part = 0; part < groups; ++part)
             makers_.push_back(std::make_unique<ClassVector<T>>(rows, coefficients, team));
     }
@@ -147,6 +148,9 @@ class ClassScan {
                     tile_.data()[static_cast<int64_t>(j) * width + c] = static_cast<T>(v[j]);
             }
         });
+        used_.clear();
+        for (int32_t c = 0; c < size; ++c)
+            for (const int32_t j : touched_[c]) used_.add(j);
         T base[width];
         for (int32_t c = 0; c < width; ++c)
             base[c] = c < size ? static_cast<T>(task_.b[from + c]) : -std::numeric_limits<T>::infinity();
@@ -154,11 +158,13 @@ class ClassScan {
         const int parts = static_cast<int>((rows_.n + chunk - 1) / chunk);
         team_.for_each_part(parts, [&](int part) {
             alignas(64) T f[width];
+            UsedNumbers<T, int32_t> row;
             const int64_t last = std::min(rows_.n, (part + 1) * chunk);
             for (int64_t i = part * chunk; i < last; ++i) {
-                simd.scores_all(rows_.features + rows_.start[i], rows_.values + rows_.start[i], rows_.nnz(i),
-                                tile_.data(), width, f);
-                team_.count_work(2.0 * width * static_cast<double>(rows_.nnz(i) + 4));
+                const int64_t s = rows_.start[i];
+                row.take(used_, rows_.features + s, rows_.values + s, rows_.nnz(i));
+                simd.scores_all(row.features(), row.values(), row.size(), tile_.data(), width, f);
+                team_.count_work(2.0 * width * static_cast<double>(row.size() + rows_.nnz(i) / 16 + 4));
                 const T least = floor_[i];
                 int above = 0;
                 for (int32_t c = 0; c < width; ++c) {
@@ -245,6 +251,7 @@ class ClassScan {
     Buffer<T> tile_;
     std::vector<std::unique_ptr<ClassVector<T>>> makers_;
     std::vector<std::vector<int32_t>> touched_;  // features of each column of the tile
+    UsedFeatures used_;                          // of all columns
 };
 
 }  // namespace skm

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/thread_team.hpp"
+#include "many_classes/used_features.hpp"
 #include "rows/rows.hpp"
 #include "simd/simd.hpp"
 
@@ -23,6 +24,8 @@ class TileSource {
   public:
     virtual ~TileSource() = default;
     virtual void fill(int32_t from, int32_t size, T* tile, ThreadTeam& team) = 0;
+    // Features of the classes in the tile; null where all may be.
+    virtual const UsedFeatures* used() const { return nullptr; }
 };
 
 // A dense matrix (k, d) with one feature after the other in memory.
@@ -48,8 +51,8 @@ class DenseVectors : public TileSource<T> {
 template <class T, class Number, class I>
 class SparseClassVectors : public TileSource<T> {
   public:
-    SparseClassVectors(const I* start, const I* features, const Number* values)
-        : start_(start), features_(features), values_(values) {}
+    SparseClassVectors(const I* start, const I* features, const Number* values, int64_t d)
+        : start_(start), features_(features), values_(values), used_(d) {}
     void fill(int32_t from, int32_t size, T* tile, ThreadTeam& team) override {
         constexpr int groups = 4;
         team.for_each_part(groups, [&](int part) {
@@ -64,7 +67,10 @@ class SparseClassVectors : public TileSource<T> {
         });
         held_from_ = from;
         held_ = size;
+        used_.clear();
+        for (I p = start_[from]; p < start_[from + size]; ++p) used_.add(features_[p]);
     }
+    const UsedFeatures* used() const override { return &used_; }
 
   private:
     template <class Put>
@@ -74,6 +80,7 @@ class SparseClassVectors : public TileSource<T> {
     const I *start_, *features_;
     const Number* values_;
     int32_t held_from_ = 0, held_ = 0;  // classes that the tile has now
+    UsedFeatures used_;
 };
 
 // Dense rows: score(first, rows, tile, out) writes (rows, tile_width) scores.
@@ -82,7 +89,7 @@ struct DenseRowScores {
     const T* X;
     int64_t n, d;
     double cost() const { return static_cast<double>(d); }
-    void score(int64_t first, int64_t rows, const T* tile, const T* b, T* out) const {
+    void score(int64_t first, int64_t rows, const T* tile, const UsedFeatures*, const T* b, T* out) const {
         simd<T>().products(X + first * d, rows, d, tile, tile_width<T>, b, out, tile_width<T>);
     }
 };
@@ -93,11 +100,18 @@ struct SparseRowScores {
     const T* values;
     int64_t n, d;
     double cost() const { return static_cast<double>(start[n]) / static_cast<double>(std::max<int64_t>(n, 1)) + 1; }
-    void score(int64_t first, int64_t rows, const T* tile, const T* b, T* out) const {
+    void score(int64_t first, int64_t rows, const T* tile, const UsedFeatures* used, const T* b, T* out) const {
         const auto& loops = sparse_simd<T, I>();
+        UsedNumbers<T, I> some;
         for (int64_t i = first; i < first + rows; ++i, out += tile_width<T>) {
-            loops.scores_all(features + start[i], values + start[i], static_cast<int64_t>(start[i + 1] - start[i]),
-                             tile, tile_width<T>, out);
+            const I s = start[i];
+            const int64_t nnz = static_cast<int64_t>(start[i + 1] - s);
+            if (used != nullptr) {
+                some.take(*used, features + s, values + s, nnz);
+                loops.scores_all(some.features(), some.values(), some.size(), tile, tile_width<T>, out);
+            } else {
+                loops.scores_all(features + s, values + s, nnz, tile, tile_width<T>, out);
+            }
             for (int32_t c = 0; c < tile_width<T>; ++c) out[c] += b[c];
         }
     }
@@ -118,7 +132,7 @@ void each_score(const Rows& rows, TileSource<T>& vectors, const T* b, int32_t k,
             const int64_t end = std::min(rows.n, (part + 1) * chunk);
             for (int64_t i = part * chunk; i < end; i += strip) {
                 const int64_t some = std::min(strip, end - i);
-                rows.score(i, some, tile.data(), base.data(), f);
+                rows.score(i, some, tile.data(), vectors.used(), base.data(), f);
                 for (int64_t r = 0; r < some; ++r) see(i + r, from, size, f + r * width);
                 team.count_work(2.0 * static_cast<double>(some * width) * rows.cost());
             }
