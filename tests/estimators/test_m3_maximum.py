@@ -1,5 +1,6 @@
 """M3SVC for the minimum margin itself and for the log-sum-exp of equation 15a, against cvxpy and the definitions."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import cvxpy as cp
@@ -13,6 +14,7 @@ from skmargin.losses import LogLoss, SmoothedSumHinge
 from skmargin.regularizers import PairwiseMaximum
 from skmargin.solvers.primal.driver import minimise
 from skmargin.solvers.primal.objective import PrimalObjective
+from skmargin.solvers.tuning import DEFAULT
 
 KINDS = [("power", np.inf), ("log_sum_exp", 0.1), ("log_sum_exp", 2.0)]
 
@@ -103,6 +105,32 @@ def test_limits():
     assert M3SVC(2.0, p=1e-4, penalty="log_sum_exp", tol=1e-5).fit(X, y).objective_ == pytest.approx(top, rel=1e-3)
     mean = M3SVC(2.0 / 3, p=1, tol=1e-5).fit(X, y).objective_
     assert M3SVC(2.0, p=1e5, penalty="log_sum_exp", tol=1e-5).fit(X, y).objective_ == pytest.approx(mean, rel=1e-3)
+
+
+@pytest.mark.parametrize(("penalty", "p"), [*KINDS, ("power", 4.0)])
+@pytest.mark.parametrize("solver", ["auto", "newton-cg", "lbfgs"])
+@pytest.mark.parametrize("power", [-30, 20])
+def test_the_unit_of_the_rows_does_not_matter(penalty, p, solver, power):
+    """``alpha D^p`` for rows c times as long, with distances c times as small, is ``alpha c^p`` times as strong."""
+    X, y = rows(n=60, d=4)
+    c, log = 2.0**power, penalty == "log_sum_exp"
+    strength = c if log or np.isinf(p) else c**p
+    here = M3SVC(0.5, p=p, penalty=penalty, solver=solver).fit(X, y)
+    there = M3SVC(0.5 * strength, p=p / c if log else p, penalty=penalty, solver=solver).fit(c * X, y)
+    assert there.n_iter_ == here.n_iter_
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-9)
+    np.testing.assert_allclose(c * there.coef_, here.coef_, rtol=1e-6, atol=1e-8)
+
+
+def test_single_precision_ends_where_it_cannot_certify():
+    """Beside a large loss and a weak penalty: the dual point needs slopes that are exact in units of ``alpha``."""
+    X, y = rows(n=200, d=4, k=6)
+    best = optimum(X, y, 1e-5, "power", np.inf, "hinge")
+    model = M3SVC(1e-5, p=np.inf, delta=0)
+    model._tuning = replace(DEFAULT, primal=replace(DEFAULT.primal, float32_work=1, explicit_small=0))
+    model.fit(X, y)
+    assert model.dual_gap_ <= 1e-3
+    assert best * (1 - 1e-5) <= model.objective_ <= best * 1.0011
 
 
 def test_it_has_the_largest_minimum_margin():

@@ -219,12 +219,20 @@ class _Run:
         if not by_lbfgs and descent.checks_without_fall >= _CRAWL:  # Newton steps that change nothing one can see
             descent.checks_without_fall = 0
             return _End.DONE if exact or state.level <= _LOWEST else _End.LOWER_LEVEL
-        stalled = descent.checks_without_progress >= self.tuning.patience
-        if descent.may_stall and exact and descent.best_gap < 0.1 and stalled:
+        if descent.may_stall and self._stalled(descent, exact):
             return _End.DONE
         if by_lbfgs and self._lbfgs_failed(stage):
             return _End.DONE if descent.may_stall else _End.OTHER_METHOD
         return None
+
+    def _stalled(self, descent: _Descent, exact: bool) -> bool:
+        """Whether single precision has done what it can: the objective stands still, or near the end the gap does.
+
+        Rounded slopes can leave the gap wide for ever: where the penalty is a norm, their dual point is scaled until
+        it is feasible, by a factor that says how large their rounding is beside ``alpha``.
+        """
+        near = exact and descent.best_gap < 0.1 and descent.checks_without_progress >= self.tuning.patience
+        return near or descent.checks_without_fall >= self.tuning.patience
 
     def _report(self, state: PrimalState, tol: float) -> None:
         report_gap(state.gap, tol)

@@ -7,7 +7,6 @@ rows that have curvature, and the preconditioner of `pairs`; where they become m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -17,7 +16,7 @@ from .objective import Point, PrimalObjective
 from .pairs import Pairs
 
 _MAX_CG = 100  # a limit that is rarely met: more pairs in the preconditioner come first
-_DAMPING = 1e-9  # of a whole Hessian, in units of its diagonal
+_DAMPING = 1e-9  # of a whole Hessian whose diagonal is one
 Map = Callable[[np.ndarray], np.ndarray]
 
 
@@ -58,21 +57,23 @@ def newton_cg(objective: PrimalObjective, point: Point, explicit: bool = False) 
 def _direct_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """``-H^-1 g``.  Nothing changes where a vector is added to all classes: ``H`` gets some curvature there.
 
-    A little damping serves other directions without curvature.  It is measured by the median parameter first, since
-    features may be of very different sizes.
+    Every parameter is taken in the unit in which its own curvature is one: the step is then the same in whatever unit
+    a feature is given, and the damping, for directions without curvature, is small beside each parameter's curvature.
     """
     d, k = gradient.shape
     diagonal = np.diagonal(H).copy()
     H.reshape(d, k, d, k)[np.arange(d), :, np.arange(d), :] += diagonal.reshape(d, k).mean(axis=1)[:, None, None]
-    g = gradient.ravel().astype(np.float64)
-    for size in (np.median(diagonal), np.mean(diagonal)):
-        H.flat[:: len(H) + 1] += _DAMPING * size + np.finfo(float).tiny
-        with suppress(np.linalg.LinAlgError):  # only by rounding: the problem is convex
-            step = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
-            break
-    else:
+    size = np.diagonal(H)
+    unit = np.where(size > 0, 1 / np.sqrt(np.maximum(size, np.finfo(float).tiny)), 1.0)
+    H *= unit[:, None]
+    H *= unit
+    H.flat[:: len(H) + 1] += _DAMPING
+    g = gradient.ravel() * unit
+    try:
+        step = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
+    except np.linalg.LinAlgError:  # only by rounding: the problem is convex
         step = np.linalg.solve(H, g)
-    return -step.reshape(gradient.shape).astype(gradient.dtype)
+    return -(step * unit).reshape(gradient.shape).astype(gradient.dtype)
 
 
 def _pair_step(
