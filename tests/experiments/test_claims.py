@@ -9,7 +9,7 @@ from skmargin import CrammerSingerSVC
 from skmargin.comparison import Model
 from skmargin.experiments import EXPERIMENTS, Experiment, Protocol, Row, Source
 from skmargin.experiments import _measures as measures
-from skmargin.experiments._claims import HOLDS, JUDGES, NOT, PART, agreement, judge
+from skmargin.experiments._claims import HOLDS, JUDGES, NOT, OPEN, PART, agreement, judge, rests_on
 from skmargin.experiments._pages import CLAIMS, READINGS
 from skmargin.experiments._readings import table_reading
 from skmargin.experiments._runner import COLUMNS
@@ -64,6 +64,10 @@ def test_better_needs_wins_and_no_losses():
     assert verdict("better", table({"a": high, "b": high}), rivals=["b"]).verdict == NOT
     assert verdict("comparable", table({"a": high, "b": high}), rivals=["b"]).verdict == HOLDS
     assert verdict("comparable", table({"a": low, "b": high}), rivals=["b"]).verdict == NOT
+    noisy = table({"a": high, "b": high})  # ties, for want of divisions, with ten points between them
+    noisy.lines["iris", "b"] = [line(value, split) for split, value in enumerate((0.6, 0.9, 0.9))]
+    finding = verdict("comparable", noisy, rivals=["b"])
+    assert finding.verdict == PART and "+10.0 points (b on iris" in finding.evidence
 
 
 def test_figures_near_those_of_the_paper():
@@ -183,7 +187,27 @@ def test_seconds_and_parameters():
 def test_gain():
     found = table({"lp-norm MC-SVM": (0.95,), "Crammer & Singer": (0.94,)}, names=("sector",), figures="lei-table2")
     finding = verdict("gain", found)
-    assert finding.verdict == HOLDS and "sector +1.00 (paper +0.31)" in finding.evidence
+    assert finding.verdict == HOLDS and "sector +1.00 ± 0.00 (paper +0.31)" in finding.evidence
+
+
+def test_a_gain_that_few_divisions_leave_open():
+    """95 % intervals of three gains are 4.303 deviations over the root of three."""
+    names = ("sector",)
+    found = table({"lp-norm MC-SVM": (0.94,), "Crammer & Singer": (0.94,)}, names=names, figures="lei-table2")
+    assert verdict("gain", found).verdict == NOT  # 0 without any spread
+    found.lines["sector", "lp-norm MC-SVM"] = [line(0.94 + 0.005 * split, split) for split in (-1, 0, 1)]
+    found.lines["sector", "Crammer & Singer"] = [line(0.94, split) for split in (-1, 0, 1)]
+    finding = verdict("gain", found)
+    assert finding.verdict == OPEN and "sector +0.00 ± 1.24 (paper +0.31)" in finding.evidence
+    found.lines["sector", "Crammer & Singer"] = [line(0.94, 0)]
+    assert "sector +0.00 on one division (paper +0.31)" in verdict("gain", found).evidence
+
+
+def test_a_finding_says_on_how_much_it_rests():
+    found = table({"a": (0.9,) * 4, "b": (0.8,) * 4})
+    assert rests_on(found) == "4 sets, 3 divisions each"
+    found.lines["iris", "b"] = [line(0.8, 1)]
+    assert rests_on(found) == "4 sets, 1 to 3 divisions each" and rests_on(found, ["a"]) == "4 sets, 3 divisions each"
 
 
 def test_claims_name_tables_and_tests_that_exist():

@@ -9,10 +9,11 @@ import numpy as np
 
 from ._readings import NEAR, differences, firsts
 from ._scores import Scores, finished
+from ._statistics import half_width
 from ._tables import win_tie_loss
 from ._views import above_ceiling, seconds
 
-HOLDS, PART, NOT = "holds", "holds in part", "does not hold"
+HOLDS, PART, NOT, OPEN = "holds", "holds in part", "does not hold", "not decided"
 MOST, HALF = 0.9, 0.5  # shares of the data sets from which a claim about all of them holds, or holds in part
 TIE = 0.5  # points that are no difference
 Parts = Mapping[str, Scores]
@@ -65,12 +66,24 @@ def _graded(share: float) -> str:
     return HOLDS if share >= MOST else PART if share >= HALF else NOT
 
 
+def rests_on(scores: Scores, methods: list[str] | None = None) -> str:
+    """On how many data sets a finding rests, and on how many divisions that the methods, all by default, have."""
+    runs = []
+    for data in scores.names:
+        found = [set(scores.values(data, method)) for method in methods or scores.methods]
+        runs.append(len(set.intersection(*(some for some in found if some))) if any(found) else 0)
+    few, many = min(runs, default=0), max(runs, default=0)
+    count = f"{few} to {many} divisions each" if few < many else f"{many} division{'s' * (many != 1)} each"
+    return f"{len(scores.rows)} sets, {count}"
+
+
 def _first(scores: Scores) -> Finding:
     ours, theirs = firsts(scores)
     n, reference = len(scores.rows), scores.experiment.reference
     return Finding(
         _graded(len(ours) / n),
-        f"{reference} has the best mean on {len(ours)} of {n} sets here, on {len(theirs)} of them in the paper.",
+        f"{reference} has the best mean on {len(ours)} of {n} sets here, on {len(theirs)} of them in the paper "
+        f"({rests_on(scores)}).",
     )
 
 
@@ -81,17 +94,29 @@ def _better(scores: Scores, rivals: list[str]) -> Finding:
     wins = min(w / max(1, w + t + l) for w, t, l in counts.values())
     losses = max(l for _, _, l in counts.values())
     verdict = HOLDS if wins >= HALF and not losses else PART if all(w > l for w, _, l in counts.values()) else NOT
-    return Finding(verdict, f"Win/tie/loss of {scores.experiment.reference} against {words}.")
+    basis = rests_on(scores, [scores.experiment.reference, *rivals])
+    return Finding(verdict, f"Win/tie/loss of {scores.experiment.reference} against {words} ({basis}).")
 
 
 def _comparable(scores: Scores, rivals: list[str]) -> Finding:
-    """Ties nearly everywhere, and as many wins as losses but one."""
+    """Ties nearly everywhere, as many wins as losses but one, and no mean difference that is large.
+
+    A tie alone says little where divisions are few: the mean differences must be small as well.
+    """
+    reference = scores.experiment.reference
+    gaps = {(data, m): gap for m in rivals for data, gap in zip(scores.names, scores.gaps(reference, m), strict=True)}
+    (where, whom), largest = max(gaps.items(), key=lambda item: abs(np.nan_to_num(item[1])))
     counts = {rival: win_tie_loss(scores, rival) for rival in rivals}
     words = ", ".join(f"{rival} {w}/{t}/{l}" for rival, (w, t, l) in counts.items())
     tied = min(t / max(1, w + t + l) for w, t, l in counts.values())
     behind = max(l - w for w, _, l in counts.values())
-    verdict = HOLDS if tied >= HALF and behind <= 1 else PART if behind <= 1 else NOT
-    return Finding(verdict, f"Win/tie/loss of {scores.experiment.reference} against {words}.")
+    close = tied >= HALF and abs(largest) <= NEAR
+    verdict = HOLDS if close and behind <= 1 else PART if behind <= 1 else NOT
+    return Finding(
+        verdict,
+        f"Win/tie/loss of {reference} against {words}; the largest mean difference is {largest:+.1f} points ({whom} on "
+        f"{where}; {rests_on(scores, [reference, *rivals])}).",
+    )
 
 
 def _near(scores: Scores, points: float, method: str = "") -> Finding | None:
@@ -144,7 +169,7 @@ def _ahead(scores: Scores, method: str, rival: str) -> Finding:
     return Finding(
         _graded(share),
         f"{method} is more than {TIE:g} points ahead of {rival} on {ahead} of {len(gap)} sets, as far behind on "
-        f"{behind}; {gap.mean():+.1f} points on average.",
+        f"{behind}; {gap.mean():+.1f} points on average ({rests_on(scores, [method, rival])}).",
     )
 
 
@@ -154,7 +179,9 @@ def _never_behind(scores: Scores, rivals: list[str]) -> Finding:
     return Finding(
         _graded(1 - len(behind) / len(gap)),
         f"{scores.experiment.reference} is at least {TIE:g} points behind the best of {', '.join(rivals)} on "
-        f"{len(behind)} of {len(gap)} sets" + (f" ({', '.join(behind)})." if behind else "."),
+        f"{len(behind)} of {len(gap)} sets"
+        + (f": {', '.join(behind)}" if behind else "")
+        + f" ({rests_on(scores, [scores.experiment.reference, *rivals])}).",
     )
 
 
@@ -280,19 +307,31 @@ def _slower(scores: Scores, method: str, rival: str) -> Finding:
 
 
 def _gain(scores: Scores) -> Finding:
-    """The reference is ahead of the other method everywhere, significantly."""
+    """The reference is ahead of the other method everywhere, significantly.
+
+    Where it is not, the claim is refuted by a set whose published gain is beyond the 95 % interval of ours, or on which
+    the reference is worse; with neither the divisions are too few to decide.
+    """
     other = next(m for m in scores.methods if m != scores.experiment.reference)
     wins, ties, losses = win_tie_loss(scores, other)
-    means, paper = scores.means(), scores.paper
-    at, beside = scores.methods.index(scores.experiment.reference), scores.methods.index(other)
-    words = []
-    for data, line in zip(scores.names, means, strict=True):
-        there = paper.get((data, scores.methods[at])), paper.get((data, other))
-        published = f" (paper {there[0][0] - there[1][0]:+.2f})" if there[0] and there[1] else ""
-        words.append(f"{data} {100 * (line[at] - line[beside]):+.2f}{published}")
+    paper, both = scores.paper, (scores.experiment.reference, other)
+    words, refuted = [], losses
+    for data in scores.names:
+        one, two = (scores.values(data, method) for method in both)
+        gains = [100 * (one[split] - two[split]) for split in one.keys() & two.keys()]
+        mean, width = float(np.mean(gains)), half_width(gains)
+        words.append(f"{data} {mean:+.2f}" + (f" ± {width:.2f}" if np.isfinite(width) else " on one division"))
+        if all((data, method) in paper for method in both):
+            there = paper[data, both[0]][0] - paper[data, other][0]
+            words[-1] += f" (paper {there:+.2f})"
+            refuted += there > mean + width
     n = len(scores.rows)
-    verdict = HOLDS if wins == n else PART if wins > losses else NOT
-    return Finding(verdict, f"Gain in points: {', '.join(words)}; win/tie/loss {wins}/{ties}/{losses}.")
+    verdict = HOLDS if wins == n else PART if wins > losses else NOT if refuted else OPEN
+    return Finding(
+        verdict,
+        f"Gain in points, with its 95 % interval: {', '.join(words)}; win/tie/loss {wins}/{ties}/{losses} "
+        f"({rests_on(scores)}).",
+    )
 
 
 JUDGES: dict[str, Judge] = {

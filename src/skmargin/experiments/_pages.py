@@ -10,24 +10,25 @@ from pathlib import Path
 
 from .._files import atomic_write
 from . import _figures, _overall, _views
-from ._claims import HOLDS, NOT, PART, agreement, judge
+from ._claims import HOLDS, NOT, OPEN, PART, agreement, judge
 from ._curves import boundary
 from ._measures import accuracy, best_of_folds, in_turn, margin_histogram
 from ._readings import figure_reading, summary, table_reading
 from ._registry import EXPERIMENTS
 from ._runner import KEY, Result
 from ._scores import Scores, finished, scores
-from ._tables import BETTER, WORSE, accuracy_table, markdown, repeated
+from ._tables import BETTER, WORSE, accuracy_table, markdown, most_runs, repeated
 
 _PROSE = tomllib.loads(files(__package__).joinpath("papers", "prose.toml").read_text(encoding="utf-8"))
 TITLES, INTRODUCTIONS, REMARKS = _PROSE["titles"], _PROSE["introductions"], _PROSE["remarks"]
 CLAIMS, READINGS = _PROSE["claims"], _PROSE["readings"]
 FEW_NAMES = 4  # methods that a line names
-_COUNTED = {HOLDS: "hold", PART: "in part", NOT: "not"}
+_COUNTED = {HOLDS: "hold", PART: "in part", NOT: "not", OPEN: "open"}
 _LAST_COLUMN = """
-The verdict is that on the claim beside it; then how many of the paper's claims hold, in part or not, as its page lists
-them. The last column counts the published figures that both readings of the paper's table have, and how many of ours
-lie within two points: with the plain reading, and with the one that fits best; of one column, where one is named."""
+The verdict is that on the claim beside it; then the same for all statements that the page checks, which are the paper's
+claims and questions about its figures. "Open" are those that the divisions done so far do not decide. The last column
+counts the published figures that both readings of the paper's table have, and how many of ours lie within two points:
+with the plain reading, and with the one that fits best; of one column, where one is named."""
 
 
 def write_pages(results: Sequence[Result], folder: str | os.PathLike[str], run: str = "full") -> list[Path]:
@@ -113,7 +114,9 @@ def _verdicts(paper: str, parts: Sequence[Scores]) -> list[str]:
         if finding is None:
             continue
         text = f"**{finding.verdict.capitalize()}:** {claim['says']} {finding.evidence}"
-        if finding.verdict != HOLDS:
+        if finding.verdict == OPEN:
+            text += " More divisions would decide."
+        elif finding.verdict != HOLDS:
             kind = "Reason" if claim.get("proved") else "Likeliest reason (inference)"
             text += f" *{kind}:* {claim['because']}"
         lines.append(text)
@@ -173,13 +176,15 @@ def _summary(paper: str, parts: Sequence[Scores]) -> list[str] | None:
     if not judged or judged[0][0] is not CLAIMS[paper][0]:
         return None
     claim, finding = judged[0]
-    counts = [f"{sum(f.verdict == word for _, f in judged)} {said}" for word, said in _COUNTED.items()]
+    numbers = {said: sum(f.verdict == word for _, f in judged) for word, said in _COUNTED.items()}
+    counts = [f"{n} {said}" for said, n in numbers.items() if n or said != "open"]
     reading, both = READINGS[paper], "-"
     if reading["first"] in named and reading["best"] in named:
         column = reading.get("column", "")
         before, after, total = agreement(named[reading["first"]], named[reading["best"]], column)
-        both = f"{before} of {total}, {after} of {total}" + f" ({column})" * bool(column) if total else "-"
-    verdict = f"**{finding.verdict}** (all claims: {', '.join(counts)})"
+        readings = [before, after] if reading["first"] != reading["best"] else [after]
+        both = ", ".join(f"{n} of {total}" for n in readings) + f" ({column})" * bool(column) if total else "-"
+    verdict = f"**{finding.verdict}** (all statements: {', '.join(counts)})"
     title = f"[{TITLES[paper].rpartition('(')[2].rstrip(')')}]({paper}.md)"
     return [title, claim["says"], verdict, finding.evidence, reading["words"], both]
 
@@ -205,7 +210,7 @@ def _here(part: Scores) -> str:
         counts = {method: len(part.values(row.data.name, method)) for method in part.methods}
         done = max(counts.values())
         note = f" ({row.data.note})" if row.data.note else ""
-        words = row.protocol.describe(tuned)
+        words = row.protocol.describe(tuned, part.experiment.measure is best_of_folds)
         if 0 < done < row.protocol.repeats:
             words += f"; {done} of the {row.protocol.repeats} divisions done so far"
         fewest = min((count for count in counts.values() if count), default=done)
@@ -219,6 +224,11 @@ def _here(part: Scores) -> str:
 
 def _legend(part: Scores) -> str:
     beside = "; second line the paper's figure and our difference from it" if part.paper else ""
+    if part.experiment.statistic == "none" and most_runs(part) > 1:
+        return (
+            f"Accuracy in per cent, mean ± standard deviation over the choices of folds{beside}. All rows take part in "
+            "every one of them, so no test can tell methods apart. Best of a row bold."
+        )
     if not repeated(part):
         return f"Accuracy in per cent on one division{beside}. Best of a row bold."
     test = "paired t-test" if part.experiment.statistic == "paired" else "Welch's t-test"

@@ -33,7 +33,7 @@ def table_reading(scores: Scores) -> list[str]:
     if not scores.rows:
         return ["No data set has been tried with every method yet."]
     out = _agreement(scores) + _claim(scores) + _out_of_reach(scores) + _wide(scores) + _edges(scores)
-    out += _whole_counts(scores)
+    out += _whole_counts(scores) + _folds(scores)
     if waiting:
         out.append(f"{waiting} sets on which a method was not tried yet do not count in these sentences.")
     short = [
@@ -186,6 +186,30 @@ def _whole_counts(scores: Scores) -> list[str]:
         f"**One run or five?** {sum(found)} of {len(found)} published figures of the small sets are a whole number of "
         f"rows out of five equal folds ({', '.join(examples)} rows), to the two digits that are printed. Means of five "
         "runs would be so one time in five; that there was one run is inference."
+    ]
+
+
+def _folds(scores: Scores) -> list[str]:
+    """How many published figures some choice of the folds comes near, where the folds are the only thing not known."""
+    if scores.experiment.statistic != "none" or not scores.paper:
+        return []
+    near, best, missed = [], 0, []
+    for (data, method), (value, _) in scores.paper.items():
+        gaps = [100 * figure - value for figure in scores.values(data, method).values()]
+        if gaps:
+            near.append(np.abs(gaps) <= NEAR)
+            least = min(gaps, key=abs)
+            best += abs(least) <= NEAR
+            missed += [f"{method} on {data} ({least:+.1f})"] if abs(least) > NEAR else []
+    common = min(map(len, near), default=0)
+    if common < 2:
+        return []
+    counts = np.sum([hits[:common] for hits in near], axis=0)
+    return [
+        f"**Luck of the folds.** With the same folds for all methods between {counts.min()} and {counts.max()} of "
+        f"{len(near)} figures lie within two points, in {common} choices of the folds. If every figure had the folds "
+        f"that suit it best, there would be {best}"
+        + (f"; no choice tried explains {', '.join(missed)}." if missed else ".")
     ]
 
 

@@ -137,8 +137,13 @@ class Protocol:
     test_rows: int | None = None
     budget: float = 120.0
 
-    def describe(self, tuned: bool) -> str:
-        """The protocol in words, with those about the choice of parameters if there is one."""
+    def describe(self, tuned: bool, whole: bool = False) -> str:
+        """The protocol in words, with those about the choice of parameters if there is one.
+
+        With ``whole`` a division is a whole round of folds, which choose the parameters themselves.
+        """
+        if whole:
+            return f"{self.repeats} x {self.split}, each with other folds"
         if self.split.kind == "kfold":
             words = [f"{max(1, self.repeats // 5)} x {self.split}"]
         else:
@@ -196,8 +201,8 @@ class Experiment:
         What a task does; see `skmargin.experiments._measures`.
     reference : str
         The method that the others are compared with.
-    statistic : {"paired", "welch"}
-        The t-test that decides between win, tie and loss.
+    statistic : {"paired", "welch", "none"}
+        The t-test that decides between win, tie and loss; "none" where repetitions share all of their rows.
     protocol : str
         The paper's own protocol, in words.
     max_classes : dict

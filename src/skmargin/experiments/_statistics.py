@@ -16,7 +16,8 @@ def verdict(reference: Sequence[float], other: Sequence[float], statistic: str =
     """1 if the reference is better, -1 if worse, 0 if a t-test at 95 % sees no difference.
 
     "paired" is the t-test of the papers on the same divisions.  Divisions of one data set share rows, so it is too
-    sure of itself; it is used because the papers use it.  "welch" is Welch's test of two samples.
+    sure of itself; it is used because the papers use it.  "welch" is Welch's test of two samples.  "none" sees no
+    difference: runs that share all of their rows are no sample of anything.
 
     Examples
     --------
@@ -25,7 +26,7 @@ def verdict(reference: Sequence[float], other: Sequence[float], statistic: str =
     (1, 0)
     """
     a, b = np.asarray(reference, dtype=float), np.asarray(other, dtype=float)
-    if len(a) < 2 or len(b) < 2:
+    if statistic == "none" or len(a) < 2 or len(b) < 2:
         return 0
     gain = a.mean() - b.mean()
     if statistic == "paired":
@@ -36,6 +37,20 @@ def verdict(reference: Sequence[float], other: Sequence[float], statistic: str =
     if error < ROUNDING:  # the same difference every time
         return int(np.sign(gain)) if abs(gain) > ROUNDING else 0
     return int(np.sign(gain)) if 2 * stats.t.sf(abs(gain) / error, freedom) < LEVEL else 0
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Half of the 95 % interval of the mean of some values by Student's t; infinite for fewer than two.
+
+    Examples
+    --------
+    >>> from skmargin.experiments._statistics import half_width
+    >>> round(half_width([1.0, 2.0, 3.0]), 2)  # 4.303 / sqrt(3)
+    2.48
+    """
+    if len(values) < 2:
+        return float("inf")
+    return float(stats.t.ppf(1 - LEVEL / 2, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
 def mean(values: np.ndarray) -> float:

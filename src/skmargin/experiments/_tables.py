@@ -45,7 +45,12 @@ def accuracy_table(scores: Scores) -> str:
 
 def repeated(scores: Scores) -> bool:
     """Whether there are several divisions of some data set, so that a test can tell methods apart."""
-    return any(len(scores.values(data, method)) > 1 for data in scores.names for method in scores.methods)
+    return scores.experiment.statistic != "none" and most_runs(scores) > 1
+
+
+def most_runs(scores: Scores) -> int:
+    """The most divisions that a method has on a data set."""
+    return max((len(scores.values(d, m)) for d in scores.names for m in scores.methods), default=0)
 
 
 def win_tie_loss(scores: Scores, method: str) -> tuple[int, int, int]:
