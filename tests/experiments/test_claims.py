@@ -14,6 +14,7 @@ from skmargin.experiments._pages import CLAIMS, READINGS
 from skmargin.experiments._readings import table_reading
 from skmargin.experiments._runner import COLUMNS
 from skmargin.experiments._scores import Scores
+from skmargin.experiments._tables import win_tie_loss
 from skmargin.experiments._views import ceiling_table, parameters_table, seconds_table, speed_reading
 
 MACHINE = CrammerSingerSVC()
@@ -123,6 +124,34 @@ def test_methods_are_compared_on_the_divisions_that_both_have():
     np.testing.assert_allclose(found.gaps("a", "b"), [5.0, 10.0, 10.0, 10.0])
     np.testing.assert_allclose(found.means(common=True)[0], [0.899, 0.849])
     np.testing.assert_allclose(found.means()[0], [0.9, 0.849])
+
+
+def test_a_single_division_is_no_tie():
+    found = table({"a": (0.9,) * 4, "b": (0.8,) * 4})
+    found.lines["iris", "b"] = [line(0.899 - 0.05, 0)]
+    assert win_tie_loss(found, "b") == (3, 0, 0)
+
+
+def test_what_unlabelled_rows_add_to_two_machines():
+    found = table({"a": (0.85,) * 4, "base": (0.8,) * 4, "b": (0.93, 0.93, 0.97, 0.93), "its base": (0.9,) * 4})
+    arguments = {"method": "a", "base": "base", "rival": "b", "rival_base": "its base"}
+    finding = verdict("gains", found, **arguments)  # 5 points against 3, and 7 on the third set
+    assert finding.verdict == PART
+    assert "glass +5.0 against +7.0" in finding.evidence and "on average +5.0 against +4.0" in finding.evidence
+
+
+def test_the_luck_of_the_folds():
+    """Of two figures one is two points off in one of three choices of the folds, the other in all but one."""
+    names, columns = ("sector",), {"lp-norm MC-SVM": (0.942,), "Crammer & Singer": (0.939,)}  # as in the paper
+    found = table(columns, names=names, figures="lei-table2")
+    found.experiment = replace(found.experiment, statistic="none")
+    for method, values in (("lp-norm MC-SVM", (0.942, 0.942, 0.90)), ("Crammer & Singer", (0.939, 0.90, 0.90))):
+        found.lines["sector", method] = [line(value, split) for split, value in enumerate(values)]
+    words = " ".join(table_reading(found))
+    assert "between 0 and 2 of 2 figures lie within two points, in 3 choices" in words
+    assert "there would be 2." in words and "win/tie/loss" not in words
+    found.lines["sector", "Crammer & Singer"] = [line(value, split) for split, value in enumerate((0.9, 0.91, 0.9))]
+    assert "no choice tried explains Crammer & Singer on sector (-2.9)" in " ".join(table_reading(found))
 
 
 def test_drop_with_the_number_of_classes():

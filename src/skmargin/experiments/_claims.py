@@ -16,6 +16,7 @@ from ._views import above_ceiling, seconds
 HOLDS, PART, NOT, OPEN = "holds", "holds in part", "does not hold", "not decided"
 MOST, HALF = 0.9, 0.5  # shares of the data sets from which a claim about all of them holds, or holds in part
 TIE = 0.5  # points that are no difference
+_NAMED = ("method", "rival", "base", "rival_base")  # arguments that are methods
 Parts = Mapping[str, Scores]
 
 
@@ -32,7 +33,7 @@ Judge = Callable[..., Finding | None]
 def judge(claim: dict[str, Any], parts: Parts) -> Finding | None:
     """The finding on a claim of prose.toml (``test`` and its arguments); None where results are missing."""
     arguments = claim.get("with", {})
-    needed = {*arguments.get("rivals", ()), *(arguments[key] for key in ("method", "rival") if key in arguments)}
+    needed = {*arguments.get("rivals", ()), *(arguments[key] for key in _NAMED if key in arguments)}
     found = []
     for part in (parts[name] for name in claim["tables"] if name in parts):
         reference = {part.experiment.reference} if "rivals" in arguments else set()
@@ -74,17 +75,17 @@ def rests_on(scores: Scores, methods: list[str] | None = None) -> str:
         runs.append(len(set.intersection(*(some for some in found if some))) if any(found) else 0)
     few, many = min(runs, default=0), max(runs, default=0)
     count = f"{few} to {many} divisions each" if few < many else f"{many} division{'s' * (many != 1)} each"
-    return f"{len(scores.rows)} sets, {count}"
+    return f"{len(scores.rows)} set{'s' * (len(scores.rows) != 1)}, {count}"
 
 
 def _first(scores: Scores) -> Finding:
     ours, theirs = firsts(scores)
     n, reference = len(scores.rows), scores.experiment.reference
-    return Finding(
-        _graded(len(ours) / n),
-        f"{reference} has the best mean on {len(ours)} of {n} sets here, on {len(theirs)} of them in the paper "
-        f"({rests_on(scores)}).",
-    )
+    whole = [row.data.name for row in scores.rows if row.protocol.values is None and row.protocol.rows is None]
+    text = f"{reference} has the best mean on {len(ours)} of {n} sets here, on {len(theirs)} of them in the paper"
+    if 0 < len(whole) < n:
+        text += f"; with all rows and the whole grid on {len(set(ours) & set(whole))} of {len(whole)}"
+    return Finding(_graded(len(ours) / n), f"{text} ({rests_on(scores)}).")
 
 
 def _better(scores: Scores, rivals: list[str]) -> Finding:
@@ -128,18 +129,21 @@ def _near(scores: Scores, points: float, method: str = "") -> Finding | None:
     of = f"figures of {method}" if method else "figures"
     return Finding(
         _graded(near / len(found)),
-        f"{near} of {len(found)} {of} lie within {points:g} points of the paper's; the largest difference is "
-        f"{largest:+.1f} ({name} on {data}).",
+        f"{near} of {len(found)} {of} lie within {points:g} point{'s' * (points != 1)} of the paper's, "
+        f"{sum(d > 0 for d in found.values())} are above it; the largest difference is {largest:+.1f} "
+        f"({name} on {data}).",
     )
 
 
 def _below_ceiling(scores: Scores) -> Finding:
     above = above_ceiling(scores)
     words = ", ".join(f"{data} {there:.1f} against {here:.1f}" for data, there, here in above)
+    far = sum(there - here > NEAR for _, there, here in above)
     return Finding(
         _graded(1 - len(above) / len(scores.rows)) if above else HOLDS,
         f"On {len(above)} of {len(scores.rows)} sets the published test accuracy of {scores.experiment.reference} is "
-        f"above that of every linear machine on its own training rows" + (f": {words}." if words else "."),
+        f"above that of every linear machine tried here on its own training rows, on {far} by more than {NEAR:g} points"
+        + (f": {words}." if words else "."),
     )
 
 
@@ -173,6 +177,22 @@ def _ahead(scores: Scores, method: str, rival: str) -> Finding:
     )
 
 
+def _gains(scores: Scores, method: str, base: str, rival: str, rival_base: str) -> Finding:
+    """A method gains as much over the machine that it is made of as another over its own."""
+    ours, theirs = (scores.gaps(*pair) for pair in ((method, base), (rival, rival_base)))
+    there = np.isfinite(ours) & np.isfinite(theirs)
+    behind = int((ours[there] < theirs[there] - TIE).sum())
+    words = ", ".join(
+        f"{data} {one:+.1f} against {two:+.1f}" for data, one, two in zip(scores.names, ours, theirs, strict=True)
+    )
+    return Finding(
+        _graded(1 - behind / max(1, there.sum())),
+        f"Points that {method} gains over {base}, and {rival} over {rival_base}: {words}; on average "
+        f"{ours[there].mean():+.1f} against {theirs[there].mean():+.1f} "
+        f"({rests_on(scores, [method, base, rival, rival_base])}).",
+    )
+
+
 def _never_behind(scores: Scores, rivals: list[str]) -> Finding:
     gap = np.fmin.reduce([scores.gaps(scores.experiment.reference, rival) for rival in rivals])
     behind = [f"{data} {value:+.1f}" for data, value in zip(scores.names, gap, strict=True) if value < -TIE]
@@ -197,7 +217,10 @@ def _drop(scores: Scores) -> Finding | None:
     own = falls[scores.methods[at]]
     verdict = HOLDS if min(rivals) > own + NEAR else PART if np.mean(rivals) > own + NEAR else NOT
     words = ", ".join(f"{method} {fall:.1f}" for method, fall in falls.items())
-    return Finding(verdict, f"Mean accuracy with fewer than five classes minus that with five or more: {words}.")
+    return Finding(
+        verdict,
+        f"Mean accuracy with fewer than five classes minus that with five or more: {words} ({rests_on(scores)}).",
+    )
 
 
 def _sharper(scores: Scores) -> Finding:
@@ -338,5 +361,5 @@ JUDGES: dict[str, Judge] = {
     "first": _first, "better": _better, "comparable": _comparable, "near": _near, "below ceiling": _below_ceiling,
     "no luck": _no_luck, "ahead": _ahead, "never behind": _never_behind, "drop": _drop, "sharper": _sharper,
     "cheap": _cheap, "exponent": _exponent, "broad": _broad, "converges": _converges, "least error": _least_error,
-    "slower": _slower, "gain": _gain, "optimal": _optimal,
+    "slower": _slower, "gain": _gain, "gains": _gains, "optimal": _optimal,
 }  # fmt: skip

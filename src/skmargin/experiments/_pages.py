@@ -102,6 +102,8 @@ def _table(part: Scores) -> list[str]:
         return ["Accuracy in per cent.", _views.ceiling_table(part)]
     if part.experiment.view == "curve":
         return ["Per cent above the optimum.", _views.curve_table(part)]
+    if not finished(part).rows:
+        return ["No data set has been tried with every method yet."]
     return [_legend(part), accuracy_table(part), *_bullets(table_reading(part))]
 
 
@@ -161,7 +163,7 @@ def _index(pages: dict[str, list[Scores]]) -> str:
     blocks += ["## All pages", "\n".join(lines)]
     parts = [part for paper, found in pages.items() if paper != "overall" for part in found]
     tables = [p for p in parts if p.experiment.name not in _figures.PICTURES and p.experiment.view == "accuracy"]
-    found = [[f"[{p.experiment.name}]({p.experiment.paper}.md)", *summary(p)] for p in tables]
+    found = [[f"[{p.experiment.name}]({p.experiment.paper}.md)", *summary(p)] for p in tables if finished(p).rows]
     header = ["table", "data sets", "within two points", "reference", "first here", "first in the paper"]
     if found:
         blocks += ["## All tables of accuracy", markdown(header, found)]
@@ -241,7 +243,7 @@ def _legend(part: Scores) -> str:
 def _missing(part: Scores) -> list[str]:
     rows = [f"{row.data.name} ({row.data.wanted or 'built in'})" for row in part.missing]
     return (
-        [f"Not in these results; with their files in the folder they are run too: {'; '.join(rows)}."] if rows else []
+        [f"Not in these results, for want of time or of the files that are named: {'; '.join(rows)}."] if rows else []
     )
 
 

@@ -32,7 +32,7 @@ def accuracy_table(scores: Scores) -> str:
         for method, mean in zip(scores.methods, line, strict=True):
             cells.append(_cell(scores, data, method, mean, best) + _beside(mean, paper.get((data, method))))
         rows.append(cells)
-    rows.append(["mean rank", *(f"{r:.2f}" for r in _mean_ranks(scores.means(common=True)))])
+    rows.append(["mean rank", *(f"{r:.2f}" if np.isfinite(r) else "" for r in _mean_ranks(scores.means(common=True)))])
     theirs = _paper_means(scores, paper)
     if np.isfinite(theirs).any():
         rows.append(["mean rank, paper", *(f"{r:.2f}" if np.isfinite(r) else "" for r in _mean_ranks(theirs))])
@@ -60,10 +60,13 @@ def win_tie_loss(scores: Scores, method: str) -> tuple[int, int, int]:
 
 
 def judge(scores: Scores, data: str, method: str) -> int | None:
-    """1 if the reference is significantly better than the method on a data set, -1 if worse; None without results."""
+    """1 if the reference is significantly better than the method on a data set, -1 if worse, 0 if neither.
+
+    None with fewer than two divisions that both have: that is no tie.
+    """
     ours, theirs = scores.values(data, scores.experiment.reference), scores.values(data, method)
     both = sorted(ours.keys() & theirs.keys())
-    if not both:
+    if len(both) < 2:
         return None
     return verdict([ours[s] for s in both], [theirs[s] for s in both], scores.experiment.statistic)
 
