@@ -16,7 +16,7 @@ from .objective import Point, PrimalObjective
 from .pairs import Pairs
 
 _MAX_CG = 100  # a limit that is rarely met: more pairs in the preconditioner come first
-_DAMPING = 1e-9  # of a whole Hessian whose diagonal is one
+_DAMPING = 1e-9  # of a whole Hessian, in units of its diagonal
 Map = Callable[[np.ndarray], np.ndarray]
 
 
@@ -39,7 +39,7 @@ def newton_cg(objective: PrimalObjective, point: Point, explicit: bool = False) 
     while True:
         yield point, gradient
         if explicit:
-            D = _direct_step(objective.explicit_hessian(point), gradient)
+            D = _direct_step(objective.explicit_hessian(point), gradient, objective.fit_intercept)
         else:
             forcing = min(tuning.forcing, (float(np.linalg.norm(gradient)) / first_norm) ** 0.5)
             D, n_products = _pair_step(objective, point, gradient, forcing, most)
@@ -54,11 +54,12 @@ def newton_cg(objective: PrimalObjective, point: Point, explicit: bool = False) 
         point, gradient = moved, objective.gradient(moved)
 
 
-def _direct_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+def _direct_step(H: np.ndarray, gradient: np.ndarray, intercept: bool) -> np.ndarray:
     """``-H^-1 g``.  Nothing changes where a vector is added to all classes: ``H`` gets some curvature there.
 
-    Every parameter is taken in the unit in which its own curvature is one: the step is then the same in whatever unit
-    a feature is given, and the damping, for directions without curvature, is small beside each parameter's curvature.
+    Every parameter is taken in the unit in which its own curvature is one, since features may be of very different
+    sizes.  The damping, for other directions without curvature, is one number for all features and one for the
+    intercept: neither the unit of the rows matters, nor, where they do not span all features, the basis they are in.
     """
     d, k = gradient.shape
     diagonal = np.diagonal(H).copy()
@@ -67,7 +68,9 @@ def _direct_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     unit = np.where(size > 0, 1 / np.sqrt(np.maximum(size, np.finfo(float).tiny)), 1.0)
     H *= unit[:, None]
     H *= unit
-    H.flat[:: len(H) + 1] += _DAMPING
+    cut = (d - intercept) * k  # features before it
+    typical = np.r_[np.full(cut, np.median(diagonal[:cut])), np.full(intercept * k, np.median(diagonal[-k:]))]
+    H.flat[:: len(H) + 1] += _DAMPING * typical * unit**2 + np.finfo(float).eps
     g = gradient.ravel() * unit
     try:
         step = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
