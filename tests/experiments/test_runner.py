@@ -78,6 +78,16 @@ def test_first_divisions_of_all_come_first():
     assert splits == [*range(10), *range(10), 10, 11, 10, 11]
 
 
+def test_what_is_known_to_be_cheap_comes_before_what_is_not_known(tmp_path):
+    path = tmp_path / "r.csv"
+    do(experiment(CS, source="wine"), path)
+    more = replace(PROTOCOL, repeats=12)
+    both = replace(experiment(CS), rows=(Row(Source("iris"), more), Row(Source("wine"), more)))
+    order = [(task.row.data.name, task.split) for task in in_rounds(pending(both.tasks(), path)[0], path)]
+    first = [("wine", split) for split in range(2, 10)] + [("iris", split) for split in range(10)]
+    assert order == [*first, ("wine", 10), ("wine", 11), ("iris", 10), ("iris", 11)]
+
+
 def test_interrupted_write_is_mended(tmp_path):
     path = tmp_path / "r.csv"
     tiny = experiment(CS)

@@ -36,7 +36,9 @@ def reproduce(table: str, data: Path | None, quick: bool, out: Path, jobs: int |
         tasks, missing = pending(every, results, data)
         outcomes: dict[str, int] = {}
         with bar(len(tasks)) as step:
-            for task, outcome in run(in_rounds(tasks), results, folder=data, n_jobs=jobs or os.cpu_count() or 1):
+            for task, outcome in run(
+                in_rounds(tasks, results), results, folder=data, n_jobs=jobs or os.cpu_count() or 1
+            ):
                 outcomes[outcome] = outcomes.get(outcome, 0) + 1
                 step(f"{task.experiment.name}, {task.row.data.name}, {task.method.name}: {outcome}")
         for source in missing:

@@ -100,8 +100,11 @@ def _again(status: str | None, budget: float) -> bool:
     return status.startswith(OUT) and float(status.removeprefix(OUT).strip(" ()s") or 0) < budget
 
 
-def in_rounds(tasks: Iterable[Task]) -> list[Task]:
-    """The first ten divisions of everything, then the next ten: a run that is stopped leaves no table empty.
+def in_rounds(tasks: Iterable[Task], results: str | os.PathLike[str] | None = None) -> list[Task]:
+    """The first ten divisions of everything, then the next ten; in each round the data sets that cost least first.
+
+    A run that is stopped then leaves no table empty and has filled the most of them.  What a division costs the earlier
+    ones in the results file tell; a method without any may need its whole budget.  Tasks of one data set stay together.
 
     Examples
     --------
@@ -110,7 +113,22 @@ def in_rounds(tasks: Iterable[Task]) -> list[Task]:
     >>> tasks[0].split
     0
     """
-    return sorted(tasks, key=lambda task: task.split // ROUND)
+    seconds: dict[str, list[float]] = {}
+    for line in read_results(results) if results is not None else []:
+        if any(line[name] for name in TIMES):
+            seconds.setdefault(line["settings"], []).append(sum(float(line[name] or 0) for name in TIMES))
+    tasks = list(tasks)
+    cost: dict[tuple[int, str, str], float] = {}
+    for task in tasks:
+        known = seconds.get(task.settings)
+        group = _group(task)
+        cost[group] = cost.get(group, 0.0) + (sum(known) / len(known) if known else task.row.protocol.budget)
+    return sorted(tasks, key=lambda task: (task.split // ROUND, cost[_group(task)]))
+
+
+def _group(task: Task) -> tuple[int, str, str]:
+    """Of a round, the tasks that one table has on one data set."""
+    return task.split // ROUND, task.experiment.name, task.row.data.name
 
 
 def run(
