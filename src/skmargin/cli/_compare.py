@@ -57,14 +57,7 @@ def compare(
             without = [model.name for model in chosen if model.weighted("balanced") is model]
             if without:
                 say(f"{', '.join(without)}: no class weights.", stderr=True)
-        try:
-            with progress(comparison) as step:
-                for _ in comparison.run():
-                    step()
-        except KeyboardInterrupt:
-            kept = f"; the same command with --resume {resume} continues" if resume else ""
-            say(f"interrupted{kept}.", stderr=True)
-            raise typer.Exit(130) from None
+        _run(comparison, resume)
         ranked = comparison.ranked()
         words = advise(ranked, comparison.baseline, metric, _own()) if ranked else []
         words += _warnings(comparison, ranked)
@@ -75,11 +68,7 @@ def compare(
         if as_json:
             print_json(_ranking(comparison, ranked, words, command))
         else:
-            show_ranking(ranked, comparison.baseline, comparison.summary.classes, metric, words, comparison.errors)
-            for name, folds in comparison.folds.items():
-                short = sum(not fold.converged for fold in folds)
-                if short:
-                    say(f"{name} met fits that stopped before their tolerance in {short} of {cv} folds.", stderr=True)
+            _show(comparison, ranked, words)
         if report is not None and ranked:
             write_report(comparison.results(command, versions(), now()), report)
             say(f"Report: {report}", stderr=as_json)
@@ -114,6 +103,28 @@ def _affordable(chosen: list[Model], loaded: Any) -> list[Model]:
         chosen = [model for model in chosen if not model.dense]
         say(f"{n} x {d} numbers: left out {', '.join(left_out)} (name it with --models).", stderr=True)
     return chosen
+
+
+def _run(comparison: Comparison, resume: Path | None) -> None:
+    try:
+        with progress(comparison) as step:
+            for _ in comparison.run():
+                step()
+    except KeyboardInterrupt:
+        kept = f"; the same command with --resume {resume} continues" if resume else ""
+        say(f"interrupted{kept}.", stderr=True)
+        raise typer.Exit(130) from None
+
+
+def _show(comparison: Comparison, ranked: list[ModelResult], words: list[str]) -> None:
+    """The ranking, and which models met fits that did not converge."""
+    classes, errors = comparison.summary.classes, comparison.errors
+    show_ranking(ranked, comparison.baseline, classes, comparison.metric, words, errors)
+    for name, folds in comparison.folds.items():
+        if short := sum(not fold.converged for fold in folds):
+            say(
+                f"{name} met fits that stopped before their tolerance in {short} of {comparison.cv} folds.", stderr=True
+            )
 
 
 def _own() -> set[str]:

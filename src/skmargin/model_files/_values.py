@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,14 +36,8 @@ class Writer:
         """The value as JSON; ``where`` names it in errors."""
         if depth > MAX_DEPTH:
             raise ModelFileError(f"{where} is nested too deeply for a model file.")
-        if value is None or isinstance(value, bool | str):
-            return str(value) if isinstance(value, str) else value
-        if isinstance(value, np.generic):
-            return {"$scalar": self.arrays.add(np.asarray(value), where)}
-        if isinstance(value, int):
-            return value
-        if isinstance(value, float):
-            return value if math.isfinite(value) else {"$float": repr(value)}
+        if value is None or isinstance(value, bool | int | float | str | np.generic):
+            return self._single(value, where)
         if isinstance(value, np.ndarray):
             return self._array(value, where, depth)
         if isinstance(value, sparse.csr_array | sparse.csr_matrix):
@@ -60,6 +55,15 @@ class Writer:
         if isinstance(value, type) and (value.__name__ in TYPES or issubclass(value, np.number | np.bool_)):
             return {"$type": value.__name__}
         return self._object(value, where, depth)
+
+    def _single(self, value: Any, where: str) -> Any:
+        if isinstance(value, str):
+            return str(value)
+        if isinstance(value, np.generic):
+            return {"$scalar": self.arrays.add(np.asarray(value), where)}
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"$float": repr(value)}
+        return value
 
     def _array(self, value: np.ndarray, where: str, depth: int) -> Any:
         if value.dtype.kind != "O":
@@ -125,6 +129,15 @@ class Reader:
     def __init__(self, classes: Classes, arrays: list[np.ndarray]) -> None:
         self.classes = classes
         self.arrays = arrays
+        self._leaves: dict[str | None, Callable[[dict[str, Any]], Any]] = {  # nodes that hold no others
+            "$array": lambda node: self.array(node["$array"]),
+            "$scalar": lambda node: self.array(node["$scalar"])[()],
+            "$float": lambda node: {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[node["$float"]],
+            "$csr": self._csr,
+            "$dtype": lambda node: np.dtype(object) if node["$dtype"] == "object" else _plain_dtype(node["$dtype"]),
+            "$index": self._index,
+            "$type": _plain_type,
+        }
 
     def array(self, index: Any) -> np.ndarray:
         """One of the arrays of the file."""
@@ -143,12 +156,8 @@ class Reader:
         tag = next(iter(node), None)
         if tag == "$estimator":
             return self.estimator(node, depth + 1)
-        if tag == "$array":
-            return self.array(node[tag])
-        if tag == "$scalar":
-            return self.array(node[tag])[()]
-        if tag == "$float":
-            return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[node[tag]]
+        if tag in self._leaves:
+            return self._leaves[tag](node)
         if tag == "$tuple":
             return tuple(self.decode(item, depth + 1) for item in node[tag])
         if tag == "$dict":
@@ -157,15 +166,6 @@ class Reader:
             return slice(*(self.decode(part, depth + 1) for part in node[tag]))
         if tag in ("$objects", "$words"):
             return self._objects(node, tag, depth)
-        if tag == "$index":
-            values = self.array(node["values"])
-            return dict(zip(self._words(node[tag]), values.tolist(), strict=True))
-        if tag == "$csr":
-            return self._csr(node)
-        if tag == "$dtype":
-            return np.dtype(object) if node[tag] == "object" else _plain_dtype(node[tag])
-        if tag == "$type":
-            return TYPES[node[tag]] if node[tag] in TYPES else _plain_dtype(node[tag]).type
         if tag == "$object":
             parts = {name: self.decode(part, depth + 1) for name, part in node["parts"].items()}
             return native.make_plain(node[tag], parts)
@@ -182,6 +182,9 @@ class Reader:
         text, ends = together.tobytes(), np.cumsum(lengths)
         bounds = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
         return [text[start:end].decode("utf-8", "surrogatepass") for start, end in bounds]
+
+    def _index(self, node: dict[str, Any]) -> dict[str, int]:
+        return dict(zip(self._words(node["$index"]), self.array(node["values"]).tolist(), strict=True))
 
     def _objects(self, node: dict[str, Any], tag: str, depth: int) -> np.ndarray:
         found = node[tag]
@@ -216,9 +219,7 @@ class Reader:
             )
         known = set(cls._get_param_names())
         params = {key: self.decode(value, depth + 1) for key, value in node["params"].items()}
-        if cls.__module__.startswith(
-            "sklearn."
-        ):  # parameters come and go: those that are switched off need not be there
+        if cls.__module__.startswith("sklearn."):  # its parameters come and go: unused ones need not be there
             params = {k: v for k, v in params.items() if not (isinstance(v, str) and v in UNUSED)}
             params = {k: v for k, v in params.items() if k in known or not (v is None or v is False)}
         if not set(params) <= known:
@@ -233,6 +234,11 @@ class Reader:
         check_estimator(estimator, name not in self.classes.extra)
         rebuild(estimator)
         return estimator
+
+
+def _plain_type(node: dict[str, Any]) -> Any:
+    name = node["$type"]
+    return TYPES[name] if name in TYPES else _plain_dtype(name).type
 
 
 def _plain_dtype(name: Any) -> np.dtype:

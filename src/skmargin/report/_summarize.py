@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse, stats
@@ -131,16 +131,12 @@ def summarize_model(
     classes, plain = estimator.classes_, uncalibrated(estimator)
     final = final_estimator(plain)
     code, guess = label_codes(y_test, classes), label_codes(predicted, classes)
-    position = {label: i for i, label in enumerate(dataset.classes)}
-    missing = [str(label) for label in classes if str(label) not in position]
-    if missing:
-        raise ValueError(f"The classes of dataset, {dataset.classes[:10]}, do not hold {missing[:5]} of the estimator.")
+    place = _places(classes, dataset)
     rows = np.arange(len(y_test)) if rows is None else np.asarray(rows)
     if len(rows) != len(y_test):
         raise ValueError(f"rows must hold one number for each of the {len(y_test)} test samples, got {len(rows)}.")
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train must be given together.")
-    place = np.array([position[str(label)] for label in classes])
     k = len(classes)
     confusion, many = Confusion(code, guess, k), k > MANY_CLASSES
     chosen = confusion.most_confused()
@@ -169,44 +165,76 @@ def summarize_model(
         of_class = linear.deciding(X_test)
         result.weights = [of_class[i] for i in chosen]
         result.weight_classes = place[chosen].tolist()
-    scored = hasattr(plain, "decision_function")
-    if not scored and not hasattr(estimator, "predict_proba"):
-        return result
-    if many and (some := some_rows(len(y_test), k)) is not None:  # margins of some of the samples
-        X_test, y_test, predicted, rows, code = (
-            _safe_indexing(X_test, some), y_test[some], predicted[some], rows[some], code[some]
-        )  # fmt: skip
-    scores = class_scores(plain, X_test) if scored else np.asarray(estimator.predict_proba(X_test))
-    margin = margins_from_scores(scores, y_test, classes)
+    if hasattr(plain, "decision_function") or hasattr(estimator, "predict_proba"):
+        tested = _Tested(X_test, y_test, predicted, rows, code)
+        if many and (some := some_rows(len(y_test), k)) is not None:  # margins of some of the samples
+            tested = _Tested(_safe_indexing(X_test, some), y_test[some], predicted[some], rows[some], code[some])
+        _add_margins(result, estimator, tested, dataset, linear, (X_train, y_train), place, chosen)
+    return result
+
+
+class _Tested(NamedTuple):
+    """The test samples: rows, labels, predictions, numbers in the data, classes as 0..k-1."""
+
+    X: Any
+    y: np.ndarray
+    predicted: np.ndarray
+    rows: np.ndarray
+    code: np.ndarray
+
+
+def _add_margins(
+    result: ModelResult, estimator: Any, test: _Tested, dataset: DatasetSummary, linear: LinearView | None,
+    train: tuple[Any, Any], place: np.ndarray, chosen: np.ndarray,
+) -> None:  # fmt: skip
+    """What follows from the scores: hard samples, margins, bounds."""
+    plain, classes = uncalibrated(estimator), estimator.classes_
+    scored, many = hasattr(plain, "decision_function"), len(classes) > MANY_CLASSES
+    scores = class_scores(plain, test.X) if scored else np.asarray(estimator.predict_proba(test.X))
+    margin = margins_from_scores(scores, test.y, classes)
 
     def first(order: np.ndarray) -> list[HardSample]:
         found = np.argsort(order, kind="stable")[:N_SAMPLES]
-        samples = [_sample(i, rows, X_test, y_test, predicted, margin, dataset) for i in found]
+        samples = [_sample(i, test.rows, test.X, test.y, test.predicted, margin, dataset) for i in found]
         if linear is not None and dataset.image_shape is None:
             for i, sample in zip(found, samples, strict=True):
-                rival = int(np.where(np.arange(k) == code[i], -np.inf, scores[i]).argmax())
-                sample.deciding = linear.contributions(_safe_indexing(X_test, [int(i)]), int(code[i]), rival)
+                own = int(test.code[i])
+                rival = int(np.where(np.arange(len(classes)) == own, -np.inf, scores[i]).argmax())
+                sample.deciding = linear.contributions(_safe_indexing(test.X, [int(i)]), own, rival)
         return samples
 
     result.hardest, result.ambiguous = first(margin), first(np.abs(margin))
     if not scored:  # margins of probabilities show which samples are hard, and nothing of the geometry
-        return result
-    parts = {"test": (margin, code)}
+        return
+    parts = {"test": (margin, test.code)}
+    X_train, y_train = train
     if X_train is not None and not many:
         of_train = margins_from_scores(class_scores(plain, X_train), y_train, classes)
         parts["train"] = (of_train, label_codes(y_train, classes))
         result.bounds = _bounds(plain, X_train, y_train)
     result.margins = _histogram(parts, place)
     result.statistics = {part: _statistics(values) for part, (values, _) in parts.items()}
-    if many:
-        return result
+    if not many:
+        _add_pairwise(result, plain, scores, test.y, chosen)
+
+
+def _places(classes: np.ndarray, dataset: DatasetSummary) -> np.ndarray:
+    """Where the classes of an estimator stand among those of the data."""
+    position = {label: i for i, label in enumerate(dataset.classes)}
+    missing = [str(label) for label in classes if str(label) not in position]
+    if missing:
+        raise ValueError(f"The classes of dataset, {dataset.classes[:10]}, do not hold {missing[:5]} of the estimator.")
+    return np.array([position[str(label)] for label in classes])
+
+
+def _add_pairwise(result: ModelResult, estimator: Any, scores: np.ndarray, y: np.ndarray, chosen: np.ndarray) -> None:
+    """The margin between each pair of the classes shown; where it has none, by how much their scores differ."""
     try:
-        pairwise, result.pairwise_quantity = pairwise_margins(plain), "2 / \u2016w\u2096 \u2212 w\u2097\u2016"
+        pairwise, result.pairwise_quantity = pairwise_margins(estimator), "2 / \u2016w\u2096 \u2212 w\u2097\u2016"
     except TypeError:
-        pairwise, result.pairwise_quantity = pairwise_score_gaps(y_test, scores, classes), "median score gap"
+        pairwise, result.pairwise_quantity = pairwise_score_gaps(y, scores, estimator.classes_), "median score gap"
     finite = np.where(np.isfinite(pairwise), pairwise, np.nan)[np.ix_(chosen, chosen)]
     result.pairwise = [[None if np.isnan(v) else float(v) for v in row] for row in finite]
-    return result
 
 
 def rank_models(models: Sequence[ModelResult], n_test: int | None = None) -> list[ModelResult]:

@@ -31,7 +31,7 @@ class OfFold(Task[Any]):
     held_out: bool
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """That of the task."""
         return self.task.name
 

@@ -105,7 +105,7 @@ class Together(Task[list[Any]]):
     tasks: tuple[Task[Any], ...]
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """The names of what it does."""
         return "-".join(dict.fromkeys(task.name for task in self.tasks))
 

@@ -61,14 +61,10 @@ class BlockPass {
     void add(const BlockReader<T>& rows, const int32_t* y, const double* cap, int64_t first, const double* base,
              double* values, double* gradient, double* laplacian, InterruptPoll& poll) {
         const double scale = 1 / s_.share;
-        const bool all = s_.share >= 1;
-        const uint64_t limit = all ? 0 : static_cast<uint64_t>(s_.share * 18446744073709551615.0);
         RowSums sums;
         int64_t seen = 0;
         for (int64_t i = 0; i < rows.n;) {
-            int64_t count = 0;
-            for (; i < rows.n && count < piece; ++i)
-                if (all || row_hash(static_cast<uint64_t>(first + i), s_.seed) < limit) at_[count++] = i;
+            const int64_t count = choose_rows(i, rows.n, first);
             if (count == 0) continue;
             rows.read(at_.data(), count, X_.data(), reach_.data());
             simd_.products(X_.data(), count, D_, W_.data(), ld_, bias_.data(), F_.data(), ld_);
@@ -121,6 +117,16 @@ class BlockPass {
     }
 
   private:
+    // The next rows from i on that belong to the share, in at_; i becomes the row behind them.  Returns how many.
+    int64_t choose_rows(int64_t& i, int64_t n, int64_t first) {
+        const bool all = s_.share >= 1;
+        const uint64_t limit = all ? 0 : static_cast<uint64_t>(s_.share * 18446744073709551615.0);
+        int64_t count = 0;
+        for (; i < n && count < piece; ++i)
+            if (all || row_hash(static_cast<uint64_t>(first + i), s_.seed) < limit) at_[count++] = i;
+        return count;
+    }
+
     static constexpr int piece = 512;  // rows at a time: they stay in the cache
 
     void gather(int active, double scale, double* gradient) {

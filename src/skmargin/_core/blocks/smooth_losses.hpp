@@ -276,20 +276,7 @@ class RowMap {
                     }
                 }
             }
-            const int32_t support = project(count, w);
-            const double m = std::max(0.0, top + soft_top(support, w)), S = curve * m;
-            const double loss = cap * square(std::max(0.0, top));
-            double inner = 0;
-            T total = 0;
-            for (int32_t s = 0; s < support; ++s) {
-                inner += t_[s] * u_[list_[s]];
-                c[list_[s]] = -static_cast<T>(S * t_[s]);
-                total -= c[list_[s]];
-            }
-            c[y] = total;
-            sums.loss += loss;
-            sums.smooth += cap * m * m;
-            sums.residual += std::max(0.0, loss - (S * (top + inner) - 0.5 * S * m));
+            const double m = add_square(count, top, y, cap, w, c, sums);
             any = m > 0 || !groups.empty();
         }
         if (loss_.mu > 0 && far > 0) {
@@ -302,6 +289,25 @@ class RowMap {
             any = true;
         }
         return any;
+    }
+
+    // The square of the smoothed maximum m over `count` rivals, its duals in c; returns m.
+    double add_square(int32_t count, double top, int32_t y, double cap, double w, T* c, RowSums& sums) {
+        const int32_t support = project(count, w);
+        const double m = std::max(0.0, top + soft_top(support, w)), S = 2 * cap * m;
+        const double loss = cap * square(std::max(0.0, top));
+        double inner = 0;
+        T total = 0;
+        for (int32_t s = 0; s < support; ++s) {
+            inner += t_[s] * u_[list_[s]];
+            c[list_[s]] = -static_cast<T>(S * t_[s]);
+            total -= c[list_[s]];
+        }
+        c[y] = total;
+        sums.loss += loss;
+        sums.smooth += cap * m * m;
+        sums.residual += std::max(0.0, loss - (S * (top + inner) - 0.5 * S * m));
+        return m;
     }
 
     // How much higher than the largest number the smoothed maximum of a projection is.

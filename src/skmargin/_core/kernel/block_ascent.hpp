@@ -114,12 +114,7 @@ class KernelAscent {
             const bool last = (!momentum_ && seen <= target) || result_.passes == max_passes;
             if (!check_is_due(seen, target, last)) continue;
             check(target, last);
-            if (momentum_ && result_.gap <= target) {
-                end_momentum();
-                max_passes = std::min(max_passes, result_.passes + std::max(tuning_.settle_passes, result_.passes / 4));
-            } else if (momentum_ && momentum_->overshoots(dual_, result_.gap, result_.passes)) {
-                momentum_->begin(result_.passes);
-            }
+            if (momentum_) max_passes = adjust_momentum(target, max_passes);
             if (stalled()) break;
         } while (result_.gap > target && result_.passes < max_passes);
         if (target_point_ && result_.gap > target) {
@@ -132,6 +127,17 @@ class KernelAscent {
   private:
     // The squared loss of ODM has no flat directions: momentum is of no use.
     static constexpr bool can_accelerate = Loss::bounded;
+
+    // After a check momentum ends at the target, where some plain passes settle, and restarts where it overshoots.
+    // Returns the new limit of the passes.
+    int64_t adjust_momentum(double target, int64_t max_passes) {
+        if (result_.gap <= target) {
+            end_momentum();
+            return std::min(max_passes, result_.passes + std::max(tuning_.settle_passes, result_.passes / 4));
+        }
+        if (momentum_->overshoots(dual_, result_.gap, result_.passes)) momentum_->begin(result_.passes);
+        return max_passes;
+    }
 
     void begin() {
         result_.gap = full_gap();

@@ -377,6 +377,7 @@ class SmoothedNewton:
             hessian = 2 * width
         here = self._pass(stage, self.W, width, hessian)
         done = self._certified(here) if stage.final else None
+        # Long, but one loop: how a step went decides the widths, the damping and the number type of the next one.
         accepted = failures = 0
         passes = 1
         system = self._system(here)
