@@ -12,7 +12,7 @@ class InterruptPoll {
     // `callback(progress)`, progress in 0..1, throws to stop the computation (base/arrays.hpp: Ctrl-C).
     explicit InterruptPoll(void (*callback)(double progress)) : callback_(callback) {}
 
-    //     // The relative gap has fallen to `gap` on its way to `tol`: progress is the share of the digits.
+    // The relative gap has fallen to `gap` on its way to `tol`: progress is the share of the digits.
     void report_gap(double gap, double tol) {
         if (gap > 0 && gap < 1 && tol < 1) progress_ = std::min(1.0, std::log(gap) / std::log(tol));
     }

@@ -2,10 +2,16 @@
 // matrices.
 #include "bindings/contract.hpp"
 #include "block_norm/face_newton.hpp"
+#include "block_norm/gram_rows.hpp"
 #include "linear/block_ascent.hpp"
 #include "losses/logistic.hpp"
 
-#include <type_traits>
+namespace skm {
+
+// For the solver for very many classes as well (bindings/many_classes.cpp).
+template class BlockAscent<HingeLoss<Hinge::max>, BlockNormVectors>;
+
+}  // namespace skm
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -24,10 +30,11 @@ struct KernelMatrix {
 
 template <class T>
 GramRows<T> view_of(const Matrix<T>& K, int32_t k) {
-    const size_t n = K.shape(0);
-    std::vector<T> diagonal(n);
-    for (size_t i = 0; i < n; ++i) diagonal[i] = K.data()[i * n + i];
-    return {[&](int64_t i) { return K.data() + i * static_cast<int64_t>(n); }, std::move(diagonal), k};
+    const T* numbers = K.data();
+    const int64_t n = static_cast<int64_t>(K.shape(0));
+    std::vector<T> diagonal(K.shape(0));
+    for (int64_t i = 0; i < n; ++i) diagonal[i] = numbers[i * n + i];
+    return {[=](int64_t i) { return numbers + i * n; }, std::move(diagonal), k};
 }
 
 template <class T>
@@ -42,11 +49,6 @@ GramRows<T> view_of(const std::pair<nb::callable, Vector<T>>& rows, int32_t k) {
     return {row, std::vector<T>(diagonal.data(), diagonal.data() + diagonal.size()), k};
 }
 
-template <class View>
-struct is_gram : std::false_type {};
-template <class T>
-struct is_gram<GramRows<T>> : std::true_type {};
-
 // The norm of the dual is ||V||_{2,q}.  `mean` of the features: with a free intercept they are centred there, else only
 // its direction is set apart.  `class_weights` may take the place of the norm.
 struct Start {
@@ -58,13 +60,13 @@ struct Start {
     DualLists duals;
 };
 
-template <class View, SumLoss Loss>
-Outcome ascend(const View& rows, const Loss& loss, const Problem& problem, const Options& options, Start& start,
+template <SumLoss Loss>
+Outcome ascend(const AnyRows& rows, const Loss& loss, const Problem& problem, const Options& options, Start& start,
                const BlockAscentTuning& tuning, const ProximalWeightTuning& weight, std::vector<double>& W,
                std::vector<double>& b) {
     InterruptPoll poll(poll_python);
     ThreadTeam team(poll, 1);
-    RowGeometry<View> geo(rows, weight);
+    RowGeometry geo(rows, weight);
     geo.q = start.q;
     if (start.class_weights)
         geo.class_weights.assign(start.class_weights->data(), start.class_weights->data() + rows.k);
@@ -72,15 +74,16 @@ Outcome ascend(const View& rows, const Loss& loss, const Problem& problem, const
     for (int64_t i = 0; i < rows.n; ++i) total_cap += loss.dual_scale(i);
     if (start.mean && start.fit_intercept) geo.centre(start.mean->data(), total_cap);
     else if (start.mean && start.q <= 2 && !start.class_weights) geo.deflate(start.mean->data());
-    BlockAscent<View, Loss, BlockNormVectors<View>> ascent(geo, loss, problem.y.data(), start.duals, start.b.data(),
-                                                           team, options.seed, tuning);
+    BlockAscent<Loss, BlockNormVectors> ascent(geo, loss, problem.y.data(), start.duals, start.b.data(), team,
+                                               options.seed, tuning);
     ascent.enable_skipping();
-    std::optional<BlockNormFaceSteps<View, Loss>> face;
+    std::optional<BlockNormFaceSteps<Loss>> face;
     if (options.face_steps && !start.class_weights) face.emplace(ascent.state, start.q);
     const Outcome out = ascent.run(options, face ? &*face : nullptr);
     b = start.b;
-    W.resize(static_cast<size_t>(rows.k) * (is_gram<View>::value ? 1 : rows.d));
-    if constexpr (is_gram<View>::value) ascent.state.model.publish_weights(W.data(), b.data());
+    const bool kernel = !rows.has_sums();
+    W.resize(static_cast<size_t>(rows.k) * (kernel ? 1 : rows.d));
+    if (kernel) ascent.state.model.publish_weights(W.data(), b.data());
     else ascent.state.model.publish(W.data(), b.data());
     for (double& w : W) w *= ascent.stretch();
     for (double& v : b) v *= ascent.stretch();
@@ -95,20 +98,19 @@ auto with_sum_loss(const Problem& p, F f) {
     return f(OdmLoss(p.cap.data(), 0.0, p.theta, nullptr));
 }
 
-// `visit(f)` calls f(view of the rows), of n rows with d features.
-template <class Visit>
-Result solve(Visit visit, size_t n, size_t d, const Problem& problem, const Options& options, double q,
+Result solve(const AnyRows& rows, const Problem& problem, const Options& options, double q,
              const std::optional<Vector<double>>& class_weights, const Vector<double>& b, const DualArrays& duals,
              const std::optional<Vector<double>>& mean, bool fit_intercept, const BlockAscentTuning& tuning,
              const ProximalWeightTuning& weight) {
     const int32_t k = problem.n_classes;
+    const size_t n = static_cast<size_t>(rows.n);
     check_labels(problem.y, n, k);
     check_duals(duals, n, k);
     require(problem.loss == LossKind::max || problem.loss == LossKind::logistic ||
                 (problem.loss == LossKind::odm && problem.mu == 0),
             "block norms are solved for the losses 'max', 'logistic' and 'odm' with mu = 0");
     require(b.size() == static_cast<size_t>(k), "one multiplier is needed for each class");
-    require(!mean || mean->size() == d, "the mean does not fit the rows");
+    require(!mean || mean->size() == static_cast<size_t>(rows.d), "the mean does not fit the rows");
     require(q > 1, "q must be larger than 1");
     if (class_weights) {
         require(class_weights->size() == static_cast<size_t>(k) && q == 2,
@@ -116,15 +118,13 @@ Result solve(Visit visit, size_t n, size_t d, const Problem& problem, const Opti
         for (int32_t l = 0; l < k; ++l) require(class_weights->data()[l] > 0, "class weights must be positive");
     }
     std::vector<double> W, intercepts;
-    Start start{q, class_weights, mean, fit_intercept, {b.data(), b.data() + k}, DualLists(static_cast<int64_t>(n))};
+    Start start{q, class_weights, mean, fit_intercept, {b.data(), b.data() + k}, DualLists(rows.n)};
     Outcome out;
     {
         nb::gil_scoped_release unlocked;
         read_duals(duals, start.duals);
-        out = visit([&](const auto& view) {
-            return with_sum_loss(problem, [&](const auto& loss) {
-                return ascend(view, loss, problem, options, start, tuning, weight, W, intercepts);
-            });
+        out = with_sum_loss(problem, [&](const auto& loss) {
+            return ascend(rows, loss, problem, options, start, tuning, weight, W, intercepts);
         });
     }
     return make_result(std::move(W), std::move(intercepts), std::move(start.b), write_duals(start.duals), out);
@@ -134,19 +134,20 @@ Result rows_ascent(const Rows& rows, const Problem& problem, const Options& opti
                    const DualArrays& duals, std::optional<Vector<double>> mean, bool fit_intercept,
                    std::optional<Vector<double>> class_weights, const BlockAscentTuning& tuning,
                    const ProximalWeightTuning& weight) {
-    return solve([&](auto f) { return with_rows(rows, problem.n_classes, f); }, rows.n, rows.d, problem, options, q,
-                 class_weights, b, duals, mean, fit_intercept, tuning, weight);
+    return solve(*any_rows(rows, problem.n_classes), problem, options, q, class_weights, b, duals, mean, fit_intercept,
+                 tuning, weight);
 }
 
 Result kernel_ascent(const KernelMatrix& matrix, const Problem& problem, const Options& options, double q,
                      Vector<double> b, const DualArrays& duals, std::optional<Vector<double>> mean, bool fit_intercept,
                      std::optional<Vector<double>> class_weights, const BlockAscentTuning& tuning,
                      const ProximalWeightTuning& weight) {
-    const auto visit = [&](auto f) {
-        return std::visit([&](const auto& data) { return f(view_of(data, problem.n_classes)); }, matrix.data);
-    };
-    return solve(visit, matrix.n, matrix.n, problem, options, q, class_weights, b, duals, mean, fit_intercept, tuning,
-                 weight);
+    return std::visit(
+        [&](const auto& data) {
+            return solve(RowsOf(view_of(data, problem.n_classes)), problem, options, q, class_weights, b, duals, mean,
+                         fit_intercept, tuning, weight);
+        },
+        matrix.data);
 }
 
 template <class T>

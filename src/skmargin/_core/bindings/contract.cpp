@@ -69,6 +69,11 @@ Problem::Problem(Vector<int32_t> y, Vector<double> cap, int32_t n_classes, const
     }
 }
 
+std::unique_ptr<AnyRows> any_rows(const Rows& rows, int32_t k) {
+    return with_rows(
+        rows, k, [](auto view) -> std::unique_ptr<AnyRows> { return std::make_unique<RowsOf<decltype(view)>>(view); });
+}
+
 void check_labels(const Vector<int32_t>& y, size_t n, int32_t n_classes) {
     require(y.size() == n, "one label is needed for each row");
     for (size_t i = 0; i < n; ++i)

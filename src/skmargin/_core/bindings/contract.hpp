@@ -9,6 +9,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -21,7 +22,7 @@
 #include "linear/options.hpp"
 #include "losses/hinge.hpp"
 #include "losses/odm.hpp"
-#include "rows/rows.hpp"
+#include "rows/any_rows.hpp"
 
 namespace skm {
 
@@ -51,6 +52,9 @@ auto with_rows(const Rows& rows, int32_t k, F f) {
         },
         rows.data);
 }
+
+// The same behind one interface: what runs on it is compiled once.
+std::unique_ptr<AnyRows> any_rows(const Rows& rows, int32_t k);
 
 // ---- problem ----
 

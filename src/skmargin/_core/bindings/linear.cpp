@@ -5,6 +5,14 @@
 #include "bindings/contract.hpp"
 #include "linear/face_cg.hpp"
 
+namespace skm {
+
+// For the solver for very many classes as well (bindings/many_classes.cpp).
+template class BlockAscent<HingeLoss<Hinge::max>>;
+template class BlockAscent<HingeLoss<Hinge::many>>;
+
+}  // namespace skm
+
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace skm;
@@ -19,22 +27,21 @@ struct Start {
     DualLists duals;
 };
 
-template <class View, class Loss>
-Outcome ascend(const View& rows, const Loss& loss, const Problem& problem, const Options& options, Start& start,
+template <class Loss>
+Outcome ascend(const AnyRows& rows, const Loss& loss, const Problem& problem, const Options& options, Start& start,
                const BlockAscentTuning& tuning, const ProximalWeightTuning& weight, std::vector<double>& W,
                std::vector<double>& b) {
     InterruptPoll poll(poll_python);
     ThreadTeam team(poll, options.threads);
-    RowGeometry<View> geo(rows, weight);
+    RowGeometry geo(rows, weight);
     double total_cap = 0;
     for (int64_t i = 0; i < rows.n; ++i) total_cap += loss.dual_scale(i);
     if (start.mean && start.fit_intercept) geo.centre(start.mean->data(), total_cap, options.near_optimum);
     else if (start.mean) geo.deflate(start.mean->data());
-    BlockAscent<View, Loss> ascent(geo, loss, problem.y.data(), start.duals, start.b.data(), team, options.seed,
-                                   tuning);
+    BlockAscent<Loss> ascent(geo, loss, problem.y.data(), start.duals, start.b.data(), team, options.seed, tuning);
     Outcome out;
     if constexpr (Loss::has_faces) {
-        FaceSteps<View, Loss> face(ascent.state);
+        FaceSteps<Loss> face(ascent.state);
         if (options.face_steps) ascent.enable_screening();
         else ascent.enable_skipping();
         out = ascent.run(options, options.face_steps ? &face : nullptr);
@@ -68,10 +75,9 @@ Result block_ascent(const Rows& rows, const Problem& problem, const Options& opt
     {
         nb::gil_scoped_release unlocked;
         read_duals(duals, start.duals);
-        out = with_rows(rows, k, [&](const auto& view) {
-            return with_loss(problem, problem.cap.data(), false, [&](const auto& loss) {
-                return ascend(view, loss, problem, options, start, tuning, weight, W, intercepts);
-            });
+        const auto view = any_rows(rows, k);
+        out = with_loss(problem, problem.cap.data(), false, [&](const auto& loss) {
+            return ascend(*view, loss, problem, options, start, tuning, weight, W, intercepts);
         });
     }
     return make_result(std::move(W), std::move(intercepts), std::move(start.b), write_duals(start.duals), out);

@@ -10,20 +10,6 @@ using namespace skm;
 
 namespace {
 
-// The solver for the kind of rows that the first load has.
-class Solver {
-  public:
-    virtual ~Solver() = default;
-    virtual void publish(bool fixed, double* W, double* b) = 0;
-};
-template <class View>
-class SolverOf final : public Solver {
-  public:
-    SolverOf(const View& none, const LoadSettings& settings) : ascent(none, settings) {}
-    void publish(bool fixed, double* W, double* b) override { ascent.publish(fixed, W, b); }
-    LoadAscent<View> ascent;
-};
-
 template <class T>
 DenseRows<T> without_rows(const DenseRows<T>& rows) {
     return DenseRows<T>(nullptr, 0, rows.d, rows.d, rows.k);
@@ -32,6 +18,13 @@ template <class T>
 SparseRows<T> without_rows(const SparseRows<T>& rows) {
     static constexpr int32_t start[1] = {0};
     return SparseRows<T>(CsrIndices(start, start), nullptr, 0, rows.d, rows.k);
+}
+
+std::unique_ptr<AnyRows> none_of(const Rows& rows, int32_t k) {
+    return with_rows(rows, k, [](const auto& view) -> std::unique_ptr<AnyRows> {
+        auto none = without_rows(view);
+        return std::make_unique<RowsOf<decltype(none)>>(none);
+    });
 }
 
 class Loads {
@@ -44,7 +37,7 @@ class Loads {
     }
 
     void start(Matrix<double> W, Vector<double> b) {
-        require(!solver_ && W.shape(0) == static_cast<size_t>(n_classes_) && b.size() == W.shape(0),
+        require(!ascent_ && W.shape(0) == static_cast<size_t>(n_classes_) && b.size() == W.shape(0),
                 "a start comes before the first load, with one row and intercept for each class");
         W_.assign(W.data(), W.data() + W.size());
         start_b_.assign(b.data(), b.data() + b.size());
@@ -68,23 +61,20 @@ class Loads {
             read_duals(duals, lists);
             InterruptPoll poll(poll_python);
             ThreadTeam team(poll, threads_);
-            with_rows(rows, n_classes_, [&]<class View>(const View& view) {
-                if (!solver_) {
-                    solver_ = std::make_unique<SolverOf<View>>(without_rows(view), settings_);
-                    d_ = view.d;
-                    const size_t size = W_.size();
-                    if (size == static_cast<size_t>(d_ * n_classes_))
-                        static_cast<SolverOf<View>*>(solver_.get())->ascent.start(W_.data(), start_b_.data());
-                    else require(size == 0, "the start does not fit the rows");
-                }
-                auto* solver = dynamic_cast<SolverOf<View>*>(solver_.get());
-                require(solver && d_ == view.d, "all loads must hold rows of one kind");
-                if (std::exchange(begins_, false)) solver->ascent.begin_pass(scored_);
-                with_loss(problem, problem.cap.data(), false, [&](const auto& loss) {
-                    solver->ascent.visit(view, loss, problem.y.data(), lists, passes, last, seed, team);
-                });
-                found_ = solver->ascent.found();
+            if (!ascent_) {
+                ascent_.emplace(none_of(rows, n_classes_), settings_);
+                kind_ = rows.data.index();
+                d_ = rows.d;
+                if (W_.size() == d_ * static_cast<size_t>(n_classes_)) ascent_->start(W_.data(), start_b_.data());
+                else require(W_.empty(), "the start does not fit the rows");
+            }
+            require(kind_ == rows.data.index() && d_ == rows.d, "all loads must hold rows of one kind");
+            if (std::exchange(begins_, false)) ascent_->begin_pass(scored_);
+            const auto view = any_rows(rows, n_classes_);
+            with_loss(problem, problem.cap.data(), false, [&](const auto& loss) {
+                ascent_->visit(*view, loss, problem.y.data(), lists, passes, last, seed, team);
             });
+            found_ = ascent_->found();
         }
         return write_duals(lists);
     }
@@ -92,21 +82,21 @@ class Loads {
     nb::tuple found() const { return nb::make_tuple(found_.gap, found_.primal, found_.dual, found_.balanced); }
 
     nb::tuple publish(bool fixed) {
-        require(solver_ != nullptr, "there is no point yet");
-        const size_t k = static_cast<size_t>(n_classes_), d = static_cast<size_t>(d_);
+        require(ascent_.has_value(), "there is no point yet");
+        const size_t k = static_cast<size_t>(n_classes_), d = d_;
         std::vector<double> W(k * d), b(k);
-        solver_->publish(fixed, W.data(), b.data());
+        ascent_->publish(fixed, W.data(), b.data());
         return nb::make_tuple(to_numpy(std::move(W), {k, d}), to_numpy(std::move(b), {k}));
     }
 
   private:
     LoadSettings settings_;
     int32_t n_classes_, threads_;
-    int64_t d_ = 0;
+    size_t kind_ = 0, d_ = 0;  // of the rows
     bool begins_ = false, scored_ = false;
     LoadOutcome found_;
     std::vector<double> W_, start_b_;  // where to start, if not at zero
-    std::unique_ptr<Solver> solver_;
+    std::optional<LoadAscent> ascent_;
 };
 
 }  // namespace

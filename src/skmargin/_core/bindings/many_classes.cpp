@@ -8,6 +8,15 @@
 #include "many_classes/class_scan.hpp"
 #include "many_classes/publish.hpp"
 
+namespace skm {
+
+// Compiled with the other solvers that use them (bindings/linear.cpp, bindings/block_norm.cpp).
+extern template class BlockAscent<HingeLoss<Hinge::max>>;
+extern template class BlockAscent<HingeLoss<Hinge::many>>;
+extern template class BlockAscent<HingeLoss<Hinge::max>, BlockNormVectors>;
+
+}  // namespace skm
+
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace skm;
@@ -119,43 +128,29 @@ struct PassTask {
     int32_t threads;
 };
 
-template <class Vectors, class T, class Loss>
-nb::dict run_passes(const RowsByFrequency<T>& rows, const Loss& loss, const Problem& problem, const DualArrays& duals,
-                    const Vector<double>& multipliers, const PassTask& task) {
-    std::vector<double> b(multipliers.data(), multipliers.data() + multipliers.size());
-    DualLists lists(rows.n);
+// What passes leave: duals, multipliers, the sum of the gaps.
+struct PassResult {
+    DualLists lists;
+    std::vector<double> b;
     double gap = 0, t = 0, drift = 0;
     int64_t passes = 0;
-    {
-        nb::gil_scoped_release unlocked;
-        InterruptPoll poll(poll_python);
-        ThreadTeam team(poll, task.threads);
-        const ClassPattern pattern(rows, problem.y.data(), lists_of(duals), problem.n_classes, team);
-        const PatternRows<T> pattern_rows(rows, pattern, problem.n_classes);
-        RowGeometry<PatternRows<T>> geo(pattern_rows, ProximalWeightTuning());
-        geo.q = task.q;
-        double total_cap = 0;
-        for (int64_t i = 0; i < rows.n; ++i) total_cap += loss.dual_scale(i);
-        if (task.intercept) geo.centre(std::vector<double>(rows.d, 0.0).data(), total_cap);
-        t = geo.t;
-        read_duals(duals, lists);
-        const BlockAscentTuning tuning;
-        BlockAscent<PatternRows<T>, Loss, Vectors> ascent(geo, loss, problem.y.data(), lists, b.data(), team, task.seed,
-                                                          tuning);
-        ascent.enable_skipping();
-        gap = ascent.run_on_lists({task.goal, task.max_passes, task.max_work, task.floor, task.max_drift});
-        drift = ascent.drift();
-        passes = ascent.state.passes;
-    }
-    const size_t k = b.size();
-    nb::dict result;
-    result["duals"] = write_duals(lists);
-    result["b"] = to_numpy(std::move(b), {k});
-    result["gap"] = gap;
-    result["passes"] = passes;
-    result["t"] = t;
-    result["drift"] = drift;
-    return result;
+};
+
+template <class Vectors, class Loss>
+void run_passes(const AnyRows& rows, const Loss& loss, const Problem& problem, const PassTask& task, ThreadTeam& team,
+                PassResult& out) {
+    RowGeometry geo(rows, ProximalWeightTuning());
+    geo.q = task.q;
+    double total_cap = 0;
+    for (int64_t i = 0; i < rows.n; ++i) total_cap += loss.dual_scale(i);
+    if (task.intercept) geo.centre(std::vector<double>(rows.d, 0.0).data(), total_cap);
+    const BlockAscentTuning tuning;
+    BlockAscent<Loss, Vectors> ascent(geo, loss, problem.y.data(), out.lists, out.b.data(), team, task.seed, tuning);
+    ascent.enable_skipping();
+    out.gap = ascent.run_on_lists({task.goal, task.max_passes, task.max_work, task.floor, task.max_drift});
+    out.t = geo.t;
+    out.drift = ascent.drift();
+    out.passes = ascent.state.passes;
 }
 
 // Visits of the samples over their lists; `b` are the multipliers of the intercept.
@@ -166,15 +161,34 @@ nb::dict passes(const FrequencyRows<T>& arrays, const Problem& problem, const Du
     const RowsByFrequency<T> rows = view(arrays);
     check(problem, duals, rows.n);
     require(b.size() == static_cast<size_t>(problem.n_classes), "one multiplier is needed for each class");
+    require(q == 2 || problem.loss == LossKind::max, "a block norm needs the largest hinge");
     const PassTask task{intercept, q, goal, max_passes, max_work, floor, max_drift, seed, threads};
-    if (q != 2) {
-        require(problem.loss == LossKind::max, "a block norm needs the largest hinge");
-        const HingeLoss<Hinge::max> loss(problem.cap.data());
-        return run_passes<BlockNormVectors<PatternRows<T>>>(rows, loss, problem, duals, b, task);
+    PassResult out{DualLists(rows.n), {b.data(), b.data() + b.size()}};
+    {
+        nb::gil_scoped_release unlocked;
+        InterruptPoll poll(poll_python);
+        ThreadTeam team(poll, task.threads);
+        const ClassPattern pattern(rows, problem.y.data(), lists_of(duals), problem.n_classes, team);
+        const RowsOf pattern_rows(PatternRows<T>(rows, pattern, problem.n_classes));
+        read_duals(duals, out.lists);
+        if (q != 2) {
+            const HingeLoss<Hinge::max> loss(problem.cap.data());
+            run_passes<BlockNormVectors>(pattern_rows, loss, problem, task, team, out);
+        } else {
+            with_hinge(problem, [&](const auto& loss) {
+                run_passes<ClassVectors>(pattern_rows, loss, problem, task, team, out);
+            });
+        }
     }
-    return with_hinge(problem, [&](const auto& loss) {
-        return run_passes<ClassVectors<PatternRows<T>>>(rows, loss, problem, duals, b, task);
-    });
+    const size_t k = out.b.size();
+    nb::dict result;
+    result["duals"] = write_duals(out.lists);
+    result["b"] = to_numpy(std::move(out.b), {k});
+    result["gap"] = out.gap;
+    result["passes"] = out.passes;
+    result["t"] = out.t;
+    result["drift"] = out.drift;
+    return result;
 }
 
 // Squared norms of v_l = sum_i c_il x_i.

@@ -25,7 +25,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -35,15 +34,13 @@
 
 namespace skm {
 
-template <class Rows>
 class BlockNormVectors {
   public:
-    using T = typename Rows::T;
     static constexpr bool weighted = true;
 
-    explicit BlockNormVectors(const RowGeometry<Rows>& geometry)
+    explicit BlockNormVectors(const RowGeometry& geometry)
         : geo_(geometry), q_(geometry.q), k_(geometry.rows.k), fixed_(!geometry.class_weights.empty()),
-          V_(geometry.rows.weights_size()), tot_(k_), centre_(k_), base_(k_), square_(k_), tau_(k_), product_(k_),
+          V_(geometry.rows.weights_bytes()), tot_(k_), centre_(k_), base_(k_), square_(k_), tau_(k_), product_(k_),
           power_(k_), share_(k_), curvature_(k_ + 1), z_(k_),
           direction_apart_(geometry.shifted() && !geometry.intercept()),
           proximal_curvature_(geometry.intercept() ? geometry.t : 0.0) {}
@@ -57,7 +54,7 @@ class BlockNormVectors {
         scored_ = i;
     }
     void scores_all(int64_t i, double* f) {
-        geo_.rows.scores_all(V_.data(), i, f);
+        geo_.rows.scores_all(V_, i, f);
         for (int32_t l = 0; l < k_; ++l) {
             if (geo_.shifted()) f[l] += centre_[l] - geo_.shift[i] * tot_[l];
             product_[l] = f[l];
@@ -67,7 +64,7 @@ class BlockNormVectors {
     }
     // v_l'(x_i - mean) or u_l'x_i for some classes.
     void products(int64_t i, const int32_t* cls, int32_t m, double* f) const {
-        geo_.rows.scores(V_.data(), i, cls, m, f);
+        geo_.rows.scores(V_, i, cls, m, f);
         if (geo_.shifted())
             for (int32_t j = 0; j < m; ++j) f[j] += centre_[cls[j]] - geo_.shift[i] * tot_[cls[j]];
     }
@@ -77,7 +74,7 @@ class BlockNormVectors {
     }
     // V += x_i coef'.  Norms follow if the scores of these classes were the last thing asked.
     void add(int64_t i, const int32_t* cls, int32_t m, const double* coef) {
-        geo_.rows.add(V_.data(), i, cls, m, coef);
+        geo_.rows.add(V_, i, cls, m, coef);
         if (geo_.intercept())
             for (int32_t j = 0; j < m; ++j) {
                 tot_[cls[j]] += coef[j];
@@ -241,8 +238,7 @@ class BlockNormVectors {
     }
     void add_scaled(const BlockNormVectors& U, const std::vector<double>& along, const std::vector<double>& squares,
                     double s) {
-        const T scale = static_cast<T>(s);
-        for (int64_t j = 0; j < V_.size(); ++j) V_.data()[j] += scale * U.V_.data()[j];
+        geo_.rows.add_scaled(V_, U.V_, s);
         for (int32_t l = 0; l < k_; ++l) {
             tot_[l] += s * U.tot_[l];
             base_[l] += s * U.base_[l];
@@ -264,11 +260,13 @@ class BlockNormVectors {
 
     // Class vectors and intercepts as a user sees them: f = W x + b.
     void publish(double* W, double* b) {
+        const int64_t d = geo_.rows.d;
+        geo_.rows.read(V_, W);
         for (int32_t l = 0; l < k_; ++l) {
             const double tilt = weight(l) * tot_[l] - (direction_apart_ ? beta(l) : 0.0);
-            for (int64_t j = 0; j < geo_.rows.d; ++j) {
-                W[l * geo_.rows.d + j] = weight(l) * geo_.rows.weight(V_.data(), l, j);
-                if (geo_.shifted()) W[l * geo_.rows.d + j] -= tilt * geo_.direction[j];
+            for (int64_t j = l * d; j < (l + 1) * d; ++j) {
+                W[j] *= weight(l);
+                if (geo_.shifted()) W[j] -= tilt * geo_.direction[j - l * d];
             }
             b[l] = direction_apart_ ? 0.0 : base_[l] + weight(l) * centre_[l];
         }
@@ -379,11 +377,11 @@ class BlockNormVectors {
         return free - excess >= 0.5 * (free - 0.5 * squares) - 1e-14 * (1 + before);
     }
 
-    const RowGeometry<Rows>& geo_;
+    const RowGeometry& geo_;
     const double q_;
     const int32_t k_;
     const bool fixed_;  // the weights of the classes are given
-    Buffer<T> V_;
+    AnyRows::Weights V_;
     // sum_i c_i, (v_l - tot_l mean)'(-mean), b + t tot; with a direction apart v_l'e, 0, (1 - t) b
     std::vector<double> tot_, centre_, base_;
     std::vector<double> square_, tau_, product_;  // ||v_l||^2 (centred), or ||u_l||^2 and tau; v_l'x of the last sample
@@ -392,42 +390,6 @@ class BlockNormVectors {
     const double proximal_curvature_;  // curvature that the multipliers of an intercept add
     double floor2_ = 0, unit2_ = 1, sum_ = 0, scale_ = 1;
     int64_t scored_ = -1, steps_ = 0;
-};
-
-// A kernel matrix as rows: the "class vectors" are the scores F = K c, one row a class.  `Row` gives row i of the
-// matrix, which need not outlive the next one.
-template <class Number>
-class GramRows {
-  public:
-    using T = Number;
-    using Row = std::function<const T*(int64_t)>;
-    GramRows(Row row, std::vector<T> diagonal, int32_t k)
-        : n(static_cast<int64_t>(diagonal.size())), d(n), k(k), row_(std::move(row)), diagonal_(std::move(diagonal)),
-          ld_(rounded_up(n, 64 / sizeof(T))), simd_(simd<T>()) {}
-
-    int64_t weights_size() const { return ld_ * k; }
-    double cost(int64_t) const { return static_cast<double>(n); }
-    void scores(const T* F, int64_t i, const int32_t* cls, int32_t m, double* f) const {
-        for (int32_t j = 0; j < m; ++j) f[j] = F[cls[j] * ld_ + i];
-    }
-    void scores_all(const T* F, int64_t i, double* f) const {
-        for (int32_t l = 0; l < k; ++l) f[l] = F[l * ld_ + i];
-    }
-    void add(T* F, int64_t i, const int32_t* cls, int32_t m, const double* coef) const {
-        simd_.axpys(row_(i), n, F, ld_, cls, m, coef);
-    }
-    void prefetch(int64_t) const {}
-    double squared_norm(int64_t i) const { return std::max(0.0, static_cast<double>(diagonal_[i])); }
-    double inner(int64_t, const double*) const { return 0; }
-
-    const int64_t n, d;
-    const int32_t k;
-
-  private:
-    const Row row_;
-    const std::vector<T> diagonal_;
-    int64_t ld_;
-    const Simd<T>& simd_;
 };
 
 }  // namespace skm

@@ -16,11 +16,10 @@
 
 namespace skm {
 
-template <class Rows, SumLoss Loss>
-class BlockNormFaceSteps
-    : public FaceControl<BlockNormFaceSteps<Rows, Loss>, AscentState<Rows, Loss, BlockNormVectors<Rows>>> {
+template <SumLoss Loss>
+class BlockNormFaceSteps : public FaceControl<BlockNormFaceSteps<Loss>, AscentState<Loss, BlockNormVectors>> {
   public:
-    using Ascent = AscentState<Rows, Loss, BlockNormVectors<Rows>>;
+    using Ascent = AscentState<Loss, BlockNormVectors>;
     BlockNormFaceSteps(Ascent& ascent, double q)
         : Control(ascent), U_(ascent.geo), q_(q), along_(ascent.k), squares_(ascent.k) {}
 
@@ -241,7 +240,7 @@ class BlockNormFaceSteps
         a_.model.add_scaled(U_, along_, squares_, length_);
     }
 
-    BlockNormVectors<Rows> U_;
+    BlockNormVectors U_;
     const double q_;
     std::vector<int64_t> sample_;
     std::vector<size_t> start_, first_;

@@ -267,14 +267,7 @@ class RowMap {
             if (wide > 0) {
                 const int32_t support = project(count, wide);
                 const double m = top + soft_top(support, wide);
-                if (m > 0) {
-                    for (int32_t s = 0; s < support; ++s) {
-                        sums.pairs += couple(y, &list_[s], 1, curve * t_[s]);
-                        for (int32_t r = 0; r < s; ++r)
-                            sums.pairs +=
-                                couple(list_[s], &list_[r], 1, curve * (m / (wide * support) - t_[s] * t_[r]));
-                    }
-                }
+                if (m > 0) sums.pairs += couple_support(y, support, curve, m / (wide * support));
             }
             const double m = add_square(count, top, y, cap, w, c, sums);
             any = m > 0 || !groups.empty();
@@ -289,6 +282,16 @@ class RowMap {
             any = true;
         }
         return any;
+    }
+
+    // The own class with each rival of the support, and these with each other; returns how many pairs.
+    double couple_support(int32_t y, int32_t support, double curve, double equal) {
+        double pairs = 0;
+        for (int32_t s = 0; s < support; ++s) {
+            pairs += couple(y, &list_[s], 1, curve * t_[s]);
+            for (int32_t r = 0; r < s; ++r) pairs += couple(list_[s], &list_[r], 1, curve * (equal - t_[s] * t_[r]));
+        }
+        return pairs;
     }
 
     // The square of the smoothed maximum m over `count` rivals, its duals in c; returns m.

@@ -13,21 +13,21 @@
 
 namespace skm {
 
-template <BlockRows Rows, MarginLoss Loss, class Vectors>
+template <MarginLoss Loss, class Vectors>
 struct AscentState {
     using Model = Vectors;
     // Whether the primal point may be stretched and the dual is quadratic: screening and circulation steps are
     // possible.
     static constexpr bool plain_hinge = Loss::can_stretch && !Model::weighted;
 
-    AscentState(const RowGeometry<Rows>& geo, const Loss& loss, const int32_t* y, DualLists& duals, ThreadTeam& team,
+    AscentState(const RowGeometry& geo, const Loss& loss, const int32_t* y, DualLists& duals, ThreadTeam& team,
                 const BlockAscentTuning& tuning)
         : AscentState(geo, loss, y, duals, team, tuning, Model(geo)) {
         for (int64_t i = 0; i < n; ++i)
             if (duals[i].size > 0) add_sample(model, i, duals[i]);
     }
     // With class vectors that hold more than these rows.
-    AscentState(const RowGeometry<Rows>& geo, const Loss& loss, const int32_t* y, DualLists& duals, ThreadTeam& team,
+    AscentState(const RowGeometry& geo, const Loss& loss, const int32_t* y, DualLists& duals, ThreadTeam& team,
                 const BlockAscentTuning& tuning, Model&& model)
         : geo(geo), loss(loss), y(y), duals(duals), model(std::move(model)), team(team), tuning(tuning), n(geo.rows.n),
           k(geo.rows.k), curvature(geo.curvature), cls_(k + 1), coef_(k + 1), product_(k + 1) {
@@ -83,7 +83,7 @@ struct AscentState {
     // A row so short that its block step uses a larger curvature than its own.
     bool has_raised_curvature(int64_t i) const { return curvature[i] > geo.curvature[i]; }
 
-    const RowGeometry<Rows>& geo;
+    const RowGeometry& geo;
     const Loss& loss;
     const int32_t* y;
     DualLists& duals;

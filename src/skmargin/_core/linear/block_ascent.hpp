@@ -45,12 +45,12 @@ class AfterPass {
     virtual void operator()() = 0;
 };
 
-template <BlockRows Rows, MarginLoss Loss, class Vectors = ClassVectors<Rows>>
+template <MarginLoss Loss, class Vectors = ClassVectors>
 class BlockAscent {
   public:
-    using State = AscentState<Rows, Loss, Vectors>;
+    using State = AscentState<Loss, Vectors>;
 
-    BlockAscent(const RowGeometry<Rows>& geo, const Loss& loss, const int32_t* y, DualLists& duals, double* b,
+    BlockAscent(const RowGeometry& geo, const Loss& loss, const int32_t* y, DualLists& duals, double* b,
                 ThreadTeam& team, uint64_t seed, const BlockAscentTuning& tuning)
         : state(geo, loss, y, duals, team, tuning), tuning_(tuning), visits_(state, stretch_), b_(b), random_(seed),
           slopes_(tuning.circulation), proximal_(tuning.proximal), skips_(tuning) {
@@ -65,7 +65,7 @@ class BlockAscent {
         state.update_norms();
     }
     // For some of the rows of a larger problem: the class vectors of all of them, with b.
-    BlockAscent(const RowGeometry<Rows>& geo, const Loss& loss, const int32_t* y, DualLists& duals, double* b,
+    BlockAscent(const RowGeometry& geo, const Loss& loss, const int32_t* y, DualLists& duals, double* b,
                 ThreadTeam& team, uint64_t seed, const BlockAscentTuning& tuning, Vectors&& model)
         : state(geo, loss, y, duals, team, tuning, std::move(model)), tuning_(tuning), visits_(state, stretch_), b_(b),
           random_(seed), slopes_(tuning.circulation), proximal_(tuning.proximal), skips_(tuning) {}

@@ -25,15 +25,14 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "rows/rows.hpp"
+#include "rows/any_rows.hpp"
 #include "tuning.hpp"
 
 namespace skm {
 
 // What block ascent needs to know about the rows: curvatures, and how they are centred.
-template <BlockRows Rows>
 struct RowGeometry {
-    explicit RowGeometry(const Rows& rows, const ProximalWeightTuning& tuning = {})
+    explicit RowGeometry(const AnyRows& rows, const ProximalWeightTuning& tuning = {})
         : rows(rows), curvature(rows.n), tuning_(tuning) {
         for (int64_t i = 0; i < rows.n; ++i) curvature[i] = rows.squared_norm(i);
         for (const double square : curvature) longest = std::max(longest, std::sqrt(square));
@@ -102,7 +101,7 @@ struct RowGeometry {
             curvature[i] = std::max(t * curvature[i], curvature[i] - (1 - t) * shift[i] * shift[i]);
     }
 
-    const Rows& rows;
+    const AnyRows& rows;
     std::vector<double> curvature;  // of a block
     std::vector<double> shift;      // x_i'mean or z_i
     std::vector<double> direction;  // mean or e; empty without multipliers
@@ -133,7 +132,7 @@ struct RowGeometry {
     double small_beside_products(double square, Shifted shifted) const {
         const uint32_t n = static_cast<uint32_t>(rows.n), pairs = std::min(n, tuning_.sampled_pairs);
         double typical = 0.5 * square;
-        if constexpr (requires { rows.product(0, 0); }) {
+        if (rows.has_products()) {
             Random random(0);
             typical = 0;
             for (uint32_t p = 0; p < pairs && n > 1; ++p) {
@@ -149,62 +148,52 @@ struct RowGeometry {
     bool has_intercept_ = false;
 };
 
-template <class Rows>
 class ClassVectors {
   public:
-    using T = typename Rows::T;
     static constexpr bool weighted = false;
     // The numbers alone, which other rows of the same problem may go on with.
     struct Numbers {
-        Buffer<T> V;
+        AnyRows::Weights V;
         std::vector<double> base, tilt, tot;
     };
 
-    explicit ClassVectors(const RowGeometry<Rows>& geometry)
-        : ClassVectors(geometry, {Buffer<T>(geometry.rows.weights_size()), std::vector<double>(geometry.rows.k),
+    explicit ClassVectors(const RowGeometry& geometry)
+        : ClassVectors(geometry, {AnyRows::Weights(geometry.rows.weights_bytes()), std::vector<double>(geometry.rows.k),
                                   std::vector<double>(geometry.rows.k), std::vector<double>(geometry.rows.k)}) {}
-    ClassVectors(const RowGeometry<Rows>& geometry, Numbers&& numbers)
+    ClassVectors(const RowGeometry& geometry, Numbers&& numbers)
         : geo_(geometry), V_(std::move(numbers.V)), base_(std::move(numbers.base)), tilt_(std::move(numbers.tilt)),
           tot_(std::move(numbers.tot)) {}
     Numbers release() { return {std::move(V_), std::move(base_), std::move(tilt_), std::move(tot_)}; }
     Numbers copy() const {
-        Numbers out{Buffer<T>(V_.size()), base_, tilt_, tot_};
+        Numbers out{AnyRows::Weights(V_.size()), base_, tilt_, tot_};
         std::copy(V_.data(), V_.data() + V_.size(), out.V.data());
         return out;
     }
-    // V and tot from double precision, V in the order of `place` (rows/rows.hpp); b are the multipliers.
+    // V and tot from double precision, V in the order of `place` (rows/any_rows.hpp); b are the multipliers.
     void assign(const std::vector<double>& V, const std::vector<double>& tot, const std::vector<double>& b) {
-        const Rows& rows = geo_.rows;
-        std::vector<double> at_mean(rows.k);
-        const auto set = [&](int32_t l, int64_t j) {
-            const double v = V[static_cast<size_t>(rows.place(l, j))];
-            rows.weight(V_.data(), l, j) = static_cast<T>(v);
-            if (geo_.intercept()) at_mean[l] += v * geo_.direction[j];
-        };
-        if (rows.place(0, 1) == 1) {
-            for (int32_t l = 0; l < rows.k; ++l)
-                for (int64_t j = 0; j < rows.d; ++j) set(l, j);
-        } else {
-            for (int64_t j = 0; j < rows.d; ++j)
-                for (int32_t l = 0; l < rows.k; ++l) set(l, j);
-        }
+        const AnyRows& rows = geo_.rows;
+        rows.assign(V_, V.data());
         if (!geo_.intercept()) return;
+        std::vector<double> at_mean(rows.k);
+        for (int32_t l = 0; l < rows.k; ++l)
+            for (int64_t j = 0; j < rows.d; ++j)
+                at_mean[l] += V[static_cast<size_t>(rows.place(l, j))] * geo_.direction[j];
         tot_ = tilt_ = tot;
         for (int32_t l = 0; l < rows.k; ++l) base_[l] = b[l] + tot[l] * (geo_.t + geo_.mean2) - at_mean[l];
     }
 
     void scores(int64_t i, const int32_t* cls, int32_t m, double* f) const {
-        geo_.rows.scores(V_.data(), i, cls, m, f);
+        geo_.rows.scores(V_, i, cls, m, f);
         if (geo_.shifted())
             for (int32_t j = 0; j < m; ++j) f[j] += base_[cls[j]] - geo_.shift[i] * tilt_[cls[j]];
     }
     void scores_all(int64_t i, double* f) const {
-        geo_.rows.scores_all(V_.data(), i, f);
+        geo_.rows.scores_all(V_, i, f);
         if (geo_.shifted())
             for (int32_t l = 0; l < geo_.rows.k; ++l) f[l] += base_[l] - geo_.shift[i] * tilt_[l];
     }
     void add(int64_t i, const int32_t* cls, int32_t m, const double* coef) {
-        geo_.rows.add(V_.data(), i, cls, m, coef);
+        geo_.rows.add(V_, i, cls, m, coef);
         if (!geo_.shifted()) return;
         const double z = geo_.shift[i];
         for (int32_t j = 0; j < m; ++j) {
@@ -225,10 +214,7 @@ class ClassVectors {
     }
     // this += s * other
     void add_scaled(const ClassVectors& other, double s) {
-        T* v = V_.data();
-        const T* o = other.V_.data();
-        const T scale = static_cast<T>(s);
-        for (int64_t j = 0; j < V_.size(); ++j) v[j] += scale * o[j];
+        geo_.rows.add_scaled(V_, other.V_, s);
         for (int32_t l = 0; l < geo_.rows.k; ++l) {
             base_[l] += s * other.base_[l];
             tilt_[l] += s * other.tilt_[l];
@@ -264,8 +250,7 @@ class ClassVectors {
     }
     // The curvature of the blocks' problem along a model without b:  ||W||^2 + t ||tot||^2, W without the direction.
     double squared_norm() const {
-        double s = 0;
-        for (int64_t j = 0; j < V_.size(); ++j) s += static_cast<double>(V_.data()[j]) * V_.data()[j];
+        double s = geo_.rows.weights_square(V_);
         for (int32_t l = 0; l < geo_.rows.k; ++l)
             s += geo_.intercept() ? 2 * tot_[l] * base_[l] - tot_[l] * tot_[l] * (geo_.mean2 + geo_.t)
                                   : -tot_[l] * tilt_[l];
@@ -277,15 +262,15 @@ class ClassVectors {
     // Largest size that the terms of a score add up to: its rounding, and that of the published numbers, is at most
     // (d + 16) units of that.  Infinite where scores are not computed in double precision.
     double score_size() const {
-        if (sizeof(T) < sizeof(double)) return std::numeric_limits<double>::infinity();
+        if (!geo_.rows.double_precision()) return std::numeric_limits<double>::infinity();
+        const int64_t d = geo_.rows.d;
+        std::vector<double> V(static_cast<size_t>(geo_.rows.k * d));
+        geo_.rows.read(V_, V.data());
         double most = 0, furthest = 0;
         for (const double z : geo_.shift) furthest = std::max(furthest, std::abs(z));
         for (int32_t l = 0; l < geo_.rows.k; ++l) {
             double square = 0;
-            for (int64_t j = 0; j < geo_.rows.d; ++j) {
-                const double v = geo_.rows.weight(V_.data(), l, j);
-                square += v * v;
-            }
+            for (int64_t j = l * d; j < (l + 1) * d; ++j) square += V[j] * V[j];
             most =
                 std::max(most, std::sqrt(square) * geo_.longest + std::abs(base_[l]) + furthest * std::abs(tilt_[l]));
         }
@@ -294,19 +279,17 @@ class ClassVectors {
 
     // Class vectors (k x d, row-major) and intercepts as a user sees them: f = W x + b.
     void publish(double* W, double* b) {
+        const int64_t d = geo_.rows.d;
+        geo_.rows.read(V_, W);
         for (int32_t l = 0; l < geo_.rows.k; ++l) {
-            for (int64_t j = 0; j < geo_.rows.d; ++j) {
-                double w = geo_.rows.weight(V_.data(), l, j);
-                if (geo_.shifted()) w -= tilt_[l] * geo_.direction[j];
-                W[l * geo_.rows.d + j] = w;
-            }
+            for (int64_t j = 0; geo_.shifted() && j < d; ++j) W[l * d + j] -= tilt_[l] * geo_.direction[j];
             b[l] = base_[l];
         }
     }
 
   private:
-    const RowGeometry<Rows>& geo_;
-    Buffer<T> V_;
+    const RowGeometry& geo_;
+    AnyRows::Weights V_;
     std::vector<double> base_, tilt_, tot_, residual_;
 };
 

@@ -16,6 +16,7 @@
 
 #include "linear/dual_lists.hpp"
 #include "losses/hinge.hpp"
+#include "rows/any_rows.hpp"
 
 namespace skm {
 
@@ -87,10 +88,9 @@ class DualRounding {
 };
 
 // The value of a dual, summed row by row.
-template <class Rows>
 class DualSum {
   public:
-    explicit DualSum(const Rows& rows)
+    explicit DualSum(const AnyRows& rows)
         : d_(rows.d), V_(static_cast<size_t>(rows.k * rows.d)), part_(rows.batches() ? V_.size() : 0),
           rounding_(rows.k) {}
 
@@ -102,7 +102,7 @@ class DualSum {
         used_ = 0;
     }
     // Row i, whose duals are worth `gained`, with its coefficients.
-    void add(const Rows& rows, int64_t i, double gained, const int32_t* cls, int32_t m, const double* coef) {
+    void add(const AnyRows& rows, int64_t i, double gained, const int32_t* cls, int32_t m, const double* coef) {
         const double length = std::sqrt(rows.squared_norm(i));
         value_.add(gained);
         rounding_.add_value(gained);
@@ -112,7 +112,7 @@ class DualSum {
     }
     // A lower bound of the value.  `longest` is the length of the longest row where the intercept is free, else zero;
     // `q` and `weights` say which norm.
-    double value(const Rows& rows, double longest, double q = 2, const std::vector<double>& weights = {}) {
+    double value(const AnyRows& rows, double longest, double q = 2, const std::vector<double>& weights = {}) {
         flush();
         const int32_t k = rows.k;
         std::vector<double> squares(k);
@@ -149,22 +149,17 @@ class DualSum {
 // the rows have no numbers of their own (kernels).
 template <class Ascent, class Row>
 double dual_value(Ascent& ascent, Row row, double known) {
-    const auto& rows = ascent.geo.rows;
-    if constexpr (!requires { rows.place(0, 0); }) {
-        return known;
-    } else {
-        DualSum sum(rows);
-        for (int64_t i = 0; i < ascent.n; ++i) {
-            const DualLists::Row r = row(i);
-            if (r.size == 0) continue;
-            const double gained = ascent.loss.dual(i, r.alpha, r.size);
-            ascent.with_coefficients(i, r, [&](const int32_t* cls, int32_t m, const double* coef) {
-                sum.add(rows, i, gained, cls, m, coef);
-            });
-        }
-        return sum.value(rows, ascent.geo.intercept() ? ascent.geo.longest : 0, ascent.geo.q,
-                         ascent.geo.class_weights);
+    const AnyRows& rows = ascent.geo.rows;
+    if (!rows.has_sums()) return known;
+    DualSum sum(rows);
+    for (int64_t i = 0; i < ascent.n; ++i) {
+        const DualLists::Row r = row(i);
+        if (r.size == 0) continue;
+        const double gained = ascent.loss.dual(i, r.alpha, r.size);
+        ascent.with_coefficients(
+            i, r, [&](const int32_t* cls, int32_t m, const double* coef) { sum.add(rows, i, gained, cls, m, coef); });
     }
+    return sum.value(rows, ascent.geo.intercept() ? ascent.geo.longest : 0, ascent.geo.q, ascent.geo.class_weights);
 }
 
 }  // namespace skm

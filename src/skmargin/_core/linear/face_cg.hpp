@@ -61,10 +61,10 @@ class FaceControl : public AfterPass {
     int64_t next_;  // pass of the next one
 };
 
-template <class Rows, class Loss>
-class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, AscentState<Rows, Loss, ClassVectors<Rows>>> {
+template <class Loss>
+class FaceSteps : public FaceControl<FaceSteps<Loss>, AscentState<Loss, ClassVectors>> {
   public:
-    using State = AscentState<Rows, Loss, ClassVectors<Rows>>;
+    using State = AscentState<Loss, ClassVectors>;
     explicit FaceSteps(State& state) : Control(state) {}
 
   private:
@@ -161,7 +161,7 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, AscentState<Rows, Lo
         double beta = 0, gained = 0, best = 0;
         double rz = sum([&](size_t s, int) { return squared_residual(s); });
         for (int step = 0; step < steps_ && rz > 0; ++step) {
-            gather([&](size_t s, ClassVectors<Rows>& V) {
+            gather([&](size_t s, ClassVectors& V) {
                 const double curvature = a_.geo.curvature[sample_[s]];
                 for (size_t e = start_[s]; e < start_[s + 1]; ++e) p_[e] = residual_[e] / curvature + beta * p_[e];
                 V.add(sample_[s], &cls_[start_[s]], size(s), &p_[start_[s]]);
@@ -204,7 +204,7 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, AscentState<Rows, Lo
     // Project alpha + t x, then search along the projected step; returns the gain of the dual.
     double try_step(double t) {
         target_.resize(slope_.size());
-        const double rise = gather([&](size_t s, ClassVectors<Rows>& V) {
+        const double rise = gather([&](size_t s, ClassVectors& V) {
             thread_local std::vector<double> d, change;
             thread_local std::vector<int32_t> cls;
             const int64_t i = sample_[s];
@@ -252,7 +252,7 @@ class FaceSteps : public FaceControl<FaceSteps<Rows, Loss>, AscentState<Rows, Lo
 
     static constexpr int32_t own_class = -1;
     static constexpr int max_parts = 8;
-    std::deque<ClassVectors<Rows>>
+    std::deque<ClassVectors>
         V_;  // of a step, one for each part of the samples; made where a step is tried: each is as large as W
     int parts_ = 1;
     double flops_ = 0;  // multiply-adds of a product with all samples

@@ -11,6 +11,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -40,30 +41,30 @@ struct LoadOutcome {
     bool balanced = false;                       // whether the dual is that of a point that satisfies all constraints
 };
 
-template <BlockRows Rows>
 class LoadAscent {
   public:
-    using T = typename Rows::T;
-    using Model = ClassVectors<Rows>;
-    using Numbers = typename Model::Numbers;
+    using Model = ClassVectors;
+    using Numbers = Model::Numbers;
 
     // `none` are no rows, of the width and the number of classes of the loads.
-    LoadAscent(const Rows& none, const LoadSettings& settings)
-        : none_(none), settings_(settings), b_(none.k), numbers_(Model(RowGeometry<Rows>(none_)).release()),
-          sum_(none_) {}
+    LoadAscent(std::unique_ptr<AnyRows> none, const LoadSettings& settings)
+        : given_(std::move(none)), none_(*given_), settings_(settings), b_(none_.k),
+          numbers_(Model(RowGeometry(none_)).release()), sum_(none_) {}
 
     // The point to start from, in place of zero: class vectors (k x d, row-major) and intercepts.  The duals that the
     // first pass is given should be those of this point.
     void start(const double* W, const double* b) {
+        std::vector<double> V(static_cast<size_t>(none_.k * none_.d));
         for (int32_t l = 0; l < none_.k; ++l) {
             b_[l] = b[l];
             for (int64_t j = 0; j < none_.d; ++j) {
                 const double w = W[l * none_.d + j];
-                none_.weight(numbers_.V.data(), l, j) = static_cast<T>(w);
+                V[static_cast<size_t>(none_.place(l, j))] = w;
                 if (settings_.mean) b_[l] += w * (*settings_.mean)[j];
             }
             if (settings_.mean) numbers_.base[l] = b[l];
         }
+        none_.assign(numbers_.V, V.data());
     }
 
     // `scored`: P is wanted at the present point.
@@ -84,14 +85,14 @@ class LoadAscent {
 
     // A load.  `last`: its duals are to balance those of all rows.
     template <class Loss>
-    void visit(const Rows& rows, const Loss& loss, const int32_t* y, DualLists& duals, int passes, bool last,
+    void visit(const AnyRows& rows, const Loss& loss, const int32_t* y, DualLists& duals, int passes, bool last,
                uint64_t seed, ThreadTeam& team) {
-        RowGeometry<Rows> geo(rows, settings_.weight);
+        RowGeometry geo(rows, settings_.weight);
         centre(geo);
         longest_ = std::max(longest_, geo.longest);
         if (scored_) score(geo, loss, y, team);
-        BlockAscent<Rows, Loss> ascent(geo, loss, y, duals, b_.data(), team, seed, settings_.tuning,
-                                       Model(geo, std::move(numbers_)));
+        BlockAscent<Loss> ascent(geo, loss, y, duals, b_.data(), team, seed, settings_.tuning,
+                                 Model(geo, std::move(numbers_)));
         found_.gap += ascent.visit_all(passes);
         bool balanced = true;
         if (last && settings_.mean) balanced = balance(ascent.state, rows);
@@ -119,7 +120,7 @@ class LoadAscent {
     double longest() const { return longest_; }
 
   private:
-    void centre(RowGeometry<Rows>& geo) {
+    void centre(RowGeometry& geo) {
         if (!settings_.mean) return;
         if (!(t_ > 0)) {  // the first load stands for all rows
             const double share = static_cast<double>(geo.rows.n) / static_cast<double>(settings_.n);
@@ -130,7 +131,7 @@ class LoadAscent {
         }
     }
     // The geometry without rows.
-    const RowGeometry<Rows>& frame() {
+    const RowGeometry& frame() {
         frame_.emplace(none_);
         if (settings_.mean && t_ > 0) frame_->centre_with(*settings_.mean, t_);
         return *frame_;
@@ -138,7 +139,7 @@ class LoadAscent {
 
     // The losses of a load at the point at the beginning of the pass.
     template <class Loss>
-    void score(const RowGeometry<Rows>& geo, const Loss& loss, const int32_t* y, ThreadTeam& team) {
+    void score(const RowGeometry& geo, const Loss& loss, const int32_t* y, ThreadTeam& team) {
         const int32_t k = geo.rows.k;
         Model at(geo, std::move(*fixed_));
         std::vector<double> f(k), d(k);
@@ -158,7 +159,7 @@ class LoadAscent {
 
     // Changes the duals of the load so that all rows satisfy the constraint of the intercept; false where they cannot.
     template <class State>
-    bool balance(State& state, const Rows& rows) {
+    bool balance(State& state, const AnyRows& rows) {
         const int32_t k = rows.k;
         std::vector<double> outside = state.model.total(), class_cap(k), f(k);
         for (int64_t i = 0; i < rows.n; ++i) {
@@ -176,8 +177,8 @@ class LoadAscent {
             slopes.record(i, state.y[i], state.duals[i], f.data(), k);
         }
         slopes.end();
-        make_circulation(k, rows.n, state.loss, RecordedDuals{slopes, state.y}, RecordedSlopes{slopes},
-                         state.team.poll, outside);
+        make_circulation(k, rows.n, state.loss, RecordedDuals{slopes, state.y}, RecordedSlopes{slopes}, state.team.poll,
+                         outside);
         for (int64_t i = 0; i < rows.n; ++i) {
             const DualLists::Row r = slopes.row(i);
             state.duals.assign(i, r.cls, r.alpha, r.size, r.size);
@@ -202,15 +203,16 @@ class LoadAscent {
     // Of all caps, that may be left of the sums of the duals: rounding.
     static constexpr double balanced_share = 1e-12;
 
-    const Rows none_;
+    const std::unique_ptr<AnyRows> given_;
+    const AnyRows& none_;
     const LoadSettings settings_;
-    std::optional<RowGeometry<Rows>> frame_;
+    std::optional<RowGeometry> frame_;
     double t_ = 0, longest_ = 0, last_dual_ = 0;
     double loss_ = 0, penalty_ = 0;  // at the beginning of the pass
     std::vector<double> b_;
     Numbers numbers_;
     std::optional<Numbers> fixed_;  // of the beginning of the pass
-    DualSum<Rows> sum_;
+    DualSum sum_;
     StretchTrials stretch_;
     LoadOutcome found_;
     bool scored_ = false;

@@ -20,8 +20,7 @@ class Screening {
   public:
     // Until this is called every sample is scored.  Nothing changes where a check costs less than min_cost times what
     // reading W costs.
-    template <class Rows>
-    void enable(const RowGeometry<Rows>& geo, int min_cost) {
+    void enable(const RowGeometry& geo, int min_cost) {
         const int64_t n = geo.rows.n;
         double check = 0;
         for (int64_t i = 0; i < n; ++i) check += geo.rows.cost(i);
@@ -44,8 +43,8 @@ class Screening {
     }
 
     // A check begins: measures how far the class vectors have moved since the last one.
-    template <class Model, class Rows>
-    void follow(Model& model, const RowGeometry<Rows>& geo) {
+    template <class Model>
+    void follow(Model& model, const RowGeometry& geo) {
         if (slack_.empty()) return;
         const int64_t d = geo.rows.d;
         const int32_t k = geo.rows.k;
