@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 
@@ -397,6 +398,35 @@ def test_files_that_change_while_they_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(from_rows, "solve_blocks", later)
     with pytest.raises(ValueError, match=r"changed while it was read|is shorter than when it was opened"):
         CrammerSingerSVC().fit(rows)
+
+
+def test_a_label_that_a_stream_must_not_hold_and_what_came_before_it():
+    X, y = data(n=1000)
+    clf = M3SVC(solver="adam", random_state=0).partial_fit(X[:100], y[:100], classes=[0, 1, 2])
+    before = clf.coef_.copy(), clf.n_iter_
+    with pytest.raises(ValueError, match=r"block 7: y holds labels that are not in classes.*\[9\], first in row 5"):
+        clf.partial_fit(blocks(lambda X, y: (X, np.where(np.arange(100) == 5, 9, y))))
+    assert np.array_equal(clf.coef_, before[0])
+    assert clf.n_iter_ == before[1]
+    fresh = M3SVC(solver="adam")
+    with pytest.raises(ValueError, match="block 7, row 12: feature 2 is missing"):
+        fresh.partial_fit(blocks(nan), classes=[0, 1, 2])
+    assert not hasattr(fresh, "classes_")
+
+
+def test_a_disk_that_is_really_full_leaves_nothing(tmp_path):
+    path = csv_file(tmp_path, *data(n=20_000))
+    code = f"""
+        import resource
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # to write more fails, as on a full disk
+        from skmargin.datasets import open_rows
+        open_rows({str(path)!r}, target="kind")
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "DataError" in done.stderr
+    assert "its binary copy cannot be written" in done.stderr
+    assert os.listdir(tmp_path) == ["table.csv"]
 
 
 def test_machines_that_cannot_say_so():

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from skmargin.rows.files import Batch, OpenRows
+from skmargin.rows.maps import refuse_cut_map
 
 from ._files import DataError, open_data
 from ._libsvm import _parse_chunk
@@ -189,7 +190,11 @@ def _from_arrays(X: Any, y: Any = None, weight: Any = None) -> OpenRows:
     def slices(part: Any, ranges: list[tuple[int, int]]) -> Iterator[Any]:
         if isinstance(part, _NpyFile):
             return part.pieces(ranges)
-        return (None if part is None else part[begin:end] for begin, end in ranges)
+        return (None if part is None else whole(part)[begin:end] for begin, end in ranges)
+
+    def whole(part: Any) -> Any:
+        refuse_cut_map(part, "open_rows")
+        return part
 
     def pieces(ranges: list[tuple[int, int]]) -> Iterator[Batch]:
         for some in zip(*(slices(part, ranges) for part in parts), strict=True):

@@ -27,6 +27,7 @@ from ..rows.collections import Collections, is_collection, lazily, lazy_accuracy
 from ..rows.files import OpenRows
 from ..rows.gram import check_gram
 from ..rows.labels import number
+from ..rows.maps import refuse_cut_map
 from ..solvers.tuning import DEFAULT, Tuning
 from ._links import LinkedMachine
 
@@ -219,6 +220,7 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         `validate_data` takes longer than a small fit: plain arrays that it would return as they are do not go there.
         """
         check_compressed(X)
+        refuse_cut_map(X)
         check_targets(y)
         X = aligned(X)
         labels = type(y) is np.ndarray and y.dtype.kind in "iu" and y.ndim == 1
@@ -263,6 +265,7 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
         check_compressed(X)
+        refuse_cut_map(X)
         X = aligned(X)
         known = is_plain(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_")
         if not (known and self._scores_show_nonfinite()):

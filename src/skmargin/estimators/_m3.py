@@ -283,6 +283,21 @@ class M3SVC(PrimalMachine):
         if certificate.relative > self.tol:
             self._warn_not_converged(certificate.relative)
 
+    def _take_blocks(self, rows: OpenRows, classes: Any) -> M3SVC:
+        """`partial_fit` of each block; after an error the machine is what it was."""
+        before = dict(self.__dict__)
+        try:
+            for place, (X, y, weight) in enumerate(rows):
+                try:
+                    self.partial_fit(X, y, classes, weight)
+                except ValueError as error:
+                    raise ValueError(f"{rows.name}, block {place}: {error}") from None
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
     @available_if(_is_linear)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> M3SVC:
@@ -309,9 +324,7 @@ class M3SVC(PrimalMachine):
         if isinstance(X, OpenRows):
             if y is not None or sample_weight is not None:
                 raise ValueError("partial_fit(rows) takes labels and weights from the rows.")
-            for block, labels, weight in X:
-                self.partial_fit(block, labels, classes, weight)
-            return self
+            return self._take_blocks(X, classes)
         if isinstance(self.class_weight, str):
             raise ValueError(
                 f"class_weight={self.class_weight!r} needs all rows, and partial_fit sees a part; give a dict instead."
@@ -322,7 +335,11 @@ class M3SVC(PrimalMachine):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
-            raise ValueError(f"y holds labels that are not in classes={self.classes_.tolist()}: {unknown.tolist()}.")
+            row = np.flatnonzero(np.isin(y, unknown))[0]
+            raise ValueError(
+                f"y holds labels that are not in classes={self.classes_.tolist()}: {unknown.tolist()}, "
+                f"first in row {row}."
+            )
         codes = np.searchsorted(self.classes_, y).astype(np.int32)
         if self.class_weight:
             weight = weight * weights_of_classes(self.class_weight, self.classes_)[codes]

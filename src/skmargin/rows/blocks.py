@@ -19,6 +19,8 @@ from scipy import sparse
 
 from skmargin._runtime.threads import on_threads, thread_count
 
+from .maps import refuse_cut_map
+
 LANES = 8  # parts of a block, and the most threads that share it; each holds the sums of a task
 LANE_ROWS = 1 << 13  # fewest of a lane: adding up the sums of lanes takes time of its own
 BLOCK_ROWS, BLOCK_BYTES = 1 << 18, 1 << 26  # most of a block: after each one threads wait for each other
@@ -130,6 +132,7 @@ class ArrayRows:
     def __iter__(self) -> Iterator[Block]:
         whole = Block(self.X, self.y, self.weight, self.first)
         for begin in range(0, self.n_rows, self.block_rows):
+            refuse_cut_map(self.X)
             yield whole.cut(begin, min(begin + self.block_rows, self.n_rows))
 
     def every(self, step: int) -> ArrayRows:
