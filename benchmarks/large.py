@@ -1,6 +1,6 @@
 """Many rows: time, passes, memory and certified gap of the linear machines against LogisticRegression, in one run.
 
-    python -m benchmarks.large [--sets gauss,wide] [--rows 1e6] [--C 0.01,1,100] [--loss cs] [--repeats 3] [--data DIR]
+    python -m benchmarks.large [--sets gauss,d20k5] [--rows 1e6] [--C 0.01,1,100] [--repeats 3] [--data DIR]
     python -m benchmarks.large --limit 0.6 --rows 1e7   # from a file, with so many GB of memory for the process
 
 CPU seconds of the whole ``fit`` on one core.  ``beyond`` is the peak of the resident memory beyond that before the fit.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -83,9 +84,10 @@ GENERATED: dict[str, Callable[[int], tuple[np.ndarray, np.ndarray]]] = {
 def problems(names: list[str], rows: list[int], directory: Path | None) -> Iterator[tuple[str, Any, np.ndarray]]:
     """The data sets, one after the other: they may not fit together."""
     for name in names:
-        if name in GENERATED:
+        shape = re.fullmatch(r"d(\d+)k(\d+)", name)  # so many features and classes
+        if name in GENERATED or shape:
             for n in rows:
-                yield f"{name} {n:.0e}", *GENERATED[name](n)
+                yield f"{name} {n:.0e}", *(gauss(n, int(shape[1]), int(shape[2])) if shape else GENERATED[name](n))
         elif directory is None:
             raise SystemExit(f"{name} needs --data")
         elif "*" in name:
@@ -103,7 +105,7 @@ def race(
     """All fits on one data set, one after the other and then again; of the seconds the medians."""
     works = [{"machine": "logistic"}] if rival else []
     works += [{"machine": m, "C": C, "tol": tol, "n_jobs": j} for m in machines for C in Cs for j in jobs]
-    found = [[fit(X, y, tol=tol, **{"C": 1.0, "n_jobs": 1, **work}) for work in works] for _ in range(repeats)]
+    found = [[fit(X, y, **{"C": 1.0, "tol": tol, "n_jobs": 1, **work}) for work in works] for _ in range(repeats)]
     for work, lines in zip(works, zip(*found, strict=True), strict=True):
         yield {"set": name, **work, **lines[0], "seconds": float(np.median([line["seconds"] for line in lines]))}
 
