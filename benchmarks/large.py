@@ -2,6 +2,7 @@
 
     python -m benchmarks.large [--sets gauss,d20k5] [--rows 1e6] [--C 0.01,1,100] [--repeats 3] [--data DIR]
     python -m benchmarks.large --limit 0.6 --rows 1e7   # from a file, with so many GB of memory for the process
+    python -m benchmarks.large --path --rows 1e6 --C 0.01,0.1,1,10,100  # how often a path over C reads the rows
 
 CPU seconds of the whole ``fit`` on one core.  ``beyond`` is the peak of the resident memory beyond that before the fit.
 """
@@ -25,6 +26,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skmargin import CrammerSingerSVC, WestonWatkinsSVC
 from skmargin.datasets import open_rows
+from skmargin.model_selection import margin_path
 
 from .data import load
 from .measure import memory, pinned, reset_peak_memory, timed
@@ -138,32 +140,66 @@ def write_rows(folder: Path, n: int, step: int = 1 << 18) -> tuple[Path, Path]:
     return paths
 
 
-def limited(gigabytes: float, n: int) -> int:
+def counting(rows: Any) -> list[int]:
+    """How often the rows will have been read."""
+    reads, inner = [0], rows._batches
+
+    def counted() -> Any:
+        reads[0] += 1
+        return inner()
+
+    rows._batches = counted
+    return reads
+
+
+def limited(gigabytes: float, n: int, out: Path | None) -> int:
     """Fit a file in a process with so much memory; how often it is read, and the peak of its memory."""
     import resource
 
     with tempfile.TemporaryDirectory() as folder:
         paths = write_rows(Path(folder), n)
-        size = paths[0].stat().st_size / 1e9
         if os.fork() == 0:
             most = int(gigabytes * 1e9)
             resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-            rows, reads = open_rows(paths), [0]
-            inner = rows._batches
-
-            def counted() -> Any:
-                reads[0] += 1
-                return inner()
-
-            rows._batches = counted
+            rows = open_rows(paths)
+            reads = counting(rows)
             clf, seconds = timed(lambda: CrammerSingerSVC(random_state=0).fit(rows), 1)
-            print(
-                f"{n:.0e} rows, {size:.1f} GB on disk, limit {gigabytes} GB: {seconds:.1f} CPU s, {reads[0]} reads, "
-                f"gap {clf.dual_gap_:.1e}, peak {memory('VmHWM'):.0f} MB",
-                flush=True,
-            )
+            line = {
+                "rows": n, "gigabytes": paths[0].stat().st_size / 1e9, "limit": gigabytes, "seconds": seconds,
+                "reads": reads[0], "gap": clf.dual_gap_, "peak": memory("VmHWM"),
+            }  # fmt: skip
+            show([line], out)
             os._exit(int(clf.dual_gap_ > 1e-3))
         return os.waitstatus_to_exitcode(os.wait()[1])
+
+
+def path(n: int, Cs: list[float], out: Path | None) -> int:
+    """Reads of the rows that each value of a path over C costs; the first one counts and samples them."""
+    X, y = gauss(n)
+    rows = open_rows(X, y)
+    reads, lines = counting(rows), []
+    for C, model in zip(Cs, margin_path(CrammerSingerSVC(random_state=0), rows, None, "C", Cs), strict=True):
+        lines.append({"rows": n, "C": C, "passes": model.n_iter_, "gap": model.dual_gap_})
+    show([{**line, "reads": reads[0]} for line in lines], out)
+    return 0
+
+
+def show(lines: list[dict[str, Any]], out: Path | None) -> None:
+    """Print what was found, and write it."""
+    for line in lines:
+        print("  ".join(_text(key, value) for key, value in line.items()), flush=True)
+    write(lines, out)
+
+
+def write(lines: list[dict[str, Any]], out: Path | None) -> None:
+    """Write what was found so far."""
+    if out is None:
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(dict.fromkeys(key for line in lines for key in line)))
+        writer.writeheader()
+        writer.writerows(lines)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -179,25 +215,22 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--no-rival", action="store_true")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--limit", type=float)
+    parser.add_argument("--path", action="store_true")
     args = parser.parse_args(argv)
     rows = [int(float(n)) for n in args.rows.split(",")]
     if args.limit:
-        return limited(args.limit, rows[0])
+        return limited(args.limit, rows[0], args.out)
     Cs = [float(C) for C in args.C.split(",")]
+    if args.path:
+        return path(rows[0], Cs, args.out)
     jobs = [int(j) for j in args.jobs.split(",")]
     names = REAL if args.sets == "real" else args.sets.split(",")
     found: list[dict[str, Any]] = []
     for name, X, y in problems(names, rows, args.data):
-        for line in race(name, X, y, args.loss.split(","), Cs, args.tol, not args.no_rival, jobs, args.repeats):
-            found.append(line)
-            print("  ".join(_text(key, value) for key, value in line.items()), flush=True)
-    if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        with args.out.open("w", newline="") as file:
-            fields = list(dict.fromkeys(key for line in found for key in line))
-            writer = csv.DictWriter(file, fields)
-            writer.writeheader()
-            writer.writerows(found)
+        lines = list(race(name, X, y, args.loss.split(","), Cs, args.tol, not args.no_rival, jobs, args.repeats))
+        show(lines, None)
+        found += lines
+        write(found, args.out)
     return int(any(line.get("gap", 0) > args.tol for line in found))
 
 

@@ -6,6 +6,8 @@ python -m benchmarks.large --sets three,letters,imbalanced,scales,tails,wide --r
     --out benchmarks/results/large-shapes.csv
 python -m benchmarks.large --sets d10k10,d25k10,d50k10,d100k10,d200k10,d20k3,d20k6,d20k12,d20k24 --rows 2e5 --loss cs \
     --out benchmarks/results/large-growth.csv
+python -m benchmarks.large --limit 0.6 --rows 1e7 --out benchmarks/results/large-limited.csv
+python -m benchmarks.large --path --rows 1e6 --C 0.01,0.1,1,10,100 --out benchmarks/results/large-path.csv
 python -m benchmarks.scaling_page
 """
 
@@ -85,8 +87,12 @@ as long as the size and the time of the file stay the same, and what a killed pr
 and `MarginSearchCV` take such rows too: the rows are counted and sampled once, and the candidates of a fold are judged
 in one read. `skmargin fit` does all of this by itself for files that are larger than a quarter of the free memory.
 
-Ten million rows of 50 features (2 GB) in a process that may use 0.6 GB (`python -m benchmarks.large --limit 0.6 --rows
-1e7`): 6 reads of the file, the one that counts among them, 6.6 CPU seconds, a peak of 344 MB, a gap of 6.9e-04.
+{limited}
+
+{path}
+
+A memory map whose file has become shorter is refused before a pass; where that happens within one, the system ends the
+process: give `open_rows` the name of the file, which is then read and not mapped.
 
 Machines: `CrammerSingerSVC`, `WestonWatkinsSVC`, `TopKSVC`, `ODMClassifier`, `MultiMarginSVC`, and `M3SVC` with the log
 loss; the others say that they need all rows in memory. Rows with more than 2,000 parameters are read into memory where
@@ -152,6 +158,28 @@ def spread(lines: list[dict[str, str]]) -> float:
     return max(each) / min(each)
 
 
+def limited_words() -> str:
+    """The file that is larger than the memory."""
+    (line,) = read("large-limited.csv")
+    return (
+        f"{number(line, 'rows'):,.0f} rows of 50 features ({number(line, 'gigabytes'):.1f} GB) in a process that may "
+        f"use {line['limit']} GB (`python -m benchmarks.large --limit {line['limit']} --rows 1e7`): {line['reads']} reads "
+        f"of the file, the one that counts among them, {number(line, 'seconds'):.1f} CPU seconds, a peak of "
+        f"{number(line, 'peak'):.0f} MB, a gap of {number(line, 'gap'):.1e}."
+    )
+
+
+def path_words() -> str:
+    """What a path over C costs."""
+    lines = read("large-path.csv")
+    values = ", ".join(f"{number(line, 'C'):g}" for line in lines)
+    passes = ", ".join(line["passes"] for line in lines)
+    return (
+        f"A path over C = {values} on {number(lines[0], 'rows'):,.0f} such rows takes {passes} passes, and "
+        f"{lines[0]['reads']} reads in all, with those that count and sample the rows."
+    )
+
+
 def label(line: dict[str, str]) -> str:
     """What is drawn, and with which strength of the losses."""
     return "LogisticRegression" if line["machine"] == "logistic" else f"CrammerSingerSVC, C = {number(line, 'C'):g}"
@@ -181,7 +209,7 @@ def main() -> int:
         table(growth, {}),
         "\nOther shapes:\n",
         table(shapes, SHAPES),
-        FILES,
+        FILES.replace("{limited}", limited_words()).replace("{path}", path_words()),
     ]
     (ROOT / "docs" / "scaling.md").write_text("\n".join(parts), encoding="utf-8")
     return 0
