@@ -49,7 +49,7 @@ A linear machine chooses by itself:
 
 Smoothed Newton steps need a handful of passes whatever `C` and the number of rows are, since each pass is one sum over
 rows; below 100,000 rows they are taken where they are expected to be the faster. Rows that can be separated are told
-from 5,000 of them; a sample gives the first point and says whether the solver suits; where it does not, or does not
+from 3,000 of them; a sample gives the first point and says whether the solver suits; where it does not, or does not
 end, the others go on. Every one ends with the same certificate: the relative duality gap in double precision, from the
 rows as given.
 
@@ -162,8 +162,8 @@ def limited_words() -> str:
     """The file that is larger than the memory."""
     (line,) = read("large-limited.csv")
     return (
-        f"{number(line, 'rows'):,.0f} rows of 50 features ({number(line, 'gigabytes'):.1f} GB) in a process that may "
-        f"use {line['limit']} GB (`python -m benchmarks.large --limit {line['limit']} --rows 1e7`): {line['reads']} reads "
+        f"{number(line, 'rows'):,.0f} rows of 50 features ({number(line, 'gigabytes'):.1f} GB) in a process that "
+        f"may use {line['limit']} GB (`python -m benchmarks.large --limit {line['limit']} --rows 1e7`): {line['reads']} reads "
         f"of the file, the one that counts among them, {number(line, 'seconds'):.1f} CPU seconds, a peak of "
         f"{number(line, 'peak'):.0f} MB, a gap of {number(line, 'gap'):.1e}."
     )
