@@ -162,9 +162,9 @@ def limited_words() -> str:
     """The file that is larger than the memory."""
     (line,) = read("large-limited.csv")
     return (
-        f"{number(line, 'rows'):,.0f} rows of 50 features ({number(line, 'gigabytes'):.1f} GB) in a process that "
-        f"may use {line['limit']} GB (`python -m benchmarks.large --limit {line['limit']} --rows 1e7`): {line['reads']} reads "
-        f"of the file, the one that counts among them, {number(line, 'seconds'):.1f} CPU seconds, a peak of "
+        f"{number(line, 'rows'):,.0f} rows of 50 features ({number(line, 'gigabytes'):.1f} GB) in a process "
+        f"that may use {line['limit']} GB (`python -m benchmarks.large --limit {line['limit']} --rows 1e7`): "
+        f"{line['reads']} reads of the file, the one that counts among them, {number(line, 'seconds'):.1f} CPU seconds, a peak of "
         f"{number(line, 'peak'):.0f} MB, a gap of {number(line, 'gap'):.1e}."
     )
 

@@ -56,6 +56,7 @@ COARSE_WIDTH, COARSE_STEPS = 0.5, 3
 FIRST_ROWS = 3_000  # of the steps at such widths
 FIRST_PASSES, FIRST_STEPS = 16, 5
 FIRST_DAMPING = 0.1  # of a step that overshot by as much as it promised, relative to the curvature
+MOST_REJECTED = 5  # steps on the sample; after so many there are dozens of passes, which pay for very many rows only
 MOST_PASSES, MOST_TRIALS = 40, 12
 NEAR = 1.3  # ratio of two widths that are near enough: each pass tells the next one
 SMALL_GAIN = 1e-3  # share of the objective; a step on some of the rows that promises less is their last one
@@ -133,6 +134,7 @@ class SmoothedNewton:
         self.passes = 0
         self.lam = 0.0
         self.separable = False
+        self.rejected = 0  # steps on the sample
         self.crowded = False  # whether most rows lie in the band
 
     # ---- plan ----
@@ -327,8 +329,11 @@ class SmoothedNewton:
         if self.verbose:
             print_line(
                 f"blocks: sample of {len(self.S.y)} rows, width {self.width:.2g}, {self.expected:.3g} pairs in the "
-                f"band for each parameter, loss of fresh rows {self.loss_ratio:.2f} times that of the sample"
+                f"band for each parameter, {self.rejected} steps went wrong, "
+                f"loss of fresh rows {self.loss_ratio:.2f} times that of the sample"
             )
+        if self.rejected >= MOST_REJECTED and not self.middle:
+            return f"{self.rejected} steps on the sample went wrong"
         if self.expected < least:
             return f"{self.expected:.3g} pairs in the band for each parameter"
         if self.loss_ratio > MOST_LOSS:
@@ -425,6 +430,7 @@ class SmoothedNewton:
                 least = FIRST_DAMPING * float(np.clip(now / max(abs(slope), 1e-300), 1e-2, 1.0))
                 self.lam = max(least, (10 if now >= 3 * abs(slope) else 4) * self.lam)
                 failures += 1
+                self.rejected += not stage.final
             self._say(stage, trial)
         return here, done
 
