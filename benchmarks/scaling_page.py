@@ -17,6 +17,7 @@ import csv
 import re
 import sys
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -135,6 +136,7 @@ def picture(rows: list[dict[str, str]], growth: list[dict[str, str]], path: Path
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "skmargin"
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure, axes = plt.subplots(2, 2, figsize=(9, 6.6), layout="constrained")
     many = [(label(line), float(line["set"].split()[1]), line) for line in rows]
@@ -149,6 +151,14 @@ def picture(rows: list[dict[str, str]], growth: list[dict[str, str]], path: Path
     draw(axes[1, 1], [(who, k, number(line, "seconds")) for who, d, k, line in shapes if d == 20])
     axes[1, 1].set(xlabel="classes (200,000 rows, 20 features)", ylabel="CPU seconds")
     axes[0, 0].legend(frameon=False, fontsize="small")
+    for one in axes.flat:
+        one.set_xticks(sorted({x for line in one.lines for x in line.get_xdata()}))
+        one.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        for axis in (one.xaxis, one.yaxis):
+            axis.set_major_formatter(
+                lambda value, _: f"{value:,g}" if value < 1e4 else f"{value:.0e}".replace("e+0", "e")
+            )
+            axis.set_minor_formatter(NullFormatter())
     figure.savefig(path, metadata={"Date": None})
 
 
@@ -164,8 +174,8 @@ def limited_words() -> str:
     return (
         f"{number(line, 'rows'):,.0f} rows of 50 features ({number(line, 'gigabytes'):.1f} GB) in a process "
         f"that may use {line['limit']} GB (`python -m benchmarks.large --limit {line['limit']} --rows 1e7`): "
-        f"{line['reads']} reads of the file, the one that counts among them, {number(line, 'seconds'):.1f} CPU seconds, a peak of "
-        f"{number(line, 'peak'):.0f} MB, a gap of {number(line, 'gap'):.1e}."
+        f"{line['reads']} reads of the file, the one that counts among them, {number(line, 'seconds'):.1f} CPU "
+        f"seconds, a peak of {number(line, 'peak'):.0f} MB, a gap of {number(line, 'gap'):.1e}."
     )
 
 
@@ -209,7 +219,7 @@ def main() -> int:
         table(growth, {}),
         "\nOther shapes:\n",
         table(shapes, SHAPES),
-        FILES.replace("{limited}", limited_words()).replace("{path}", path_words()),
+        FILES.replace("{limited}", fill(limited_words(), 120)).replace("{path}", fill(path_words(), 120)),
     ]
     (ROOT / "docs" / "scaling.md").write_text("\n".join(parts), encoding="utf-8")
     return 0
