@@ -195,3 +195,20 @@ def test_a_comparison_that_is_killed_goes_on_where_it_was(tmp_path):
     assert done.returncode == 0, done.stderr
     ranked = [[(m["model"], m["mean"], m["deviation"]) for m in json.loads(p.stdout)["models"]] for p in (whole, done)]
     assert ranked[0] == ranked[1]
+
+
+@pytest.mark.skipif(not POSIX, reason="signals are POSIX's")
+@pytest.mark.parametrize("wait", [0.0, 0.3, 1.0])
+def test_a_fit_that_is_killed_leaves_the_model_file_whole(tmp_path, wait):
+    out = tmp_path / "model.skm"
+    run = "import sys; print('up', flush=True); from skmargin.cli import main; main()"
+    command = [sys.executable, "-c", run, "fit", "digits", "--model", "crammer-singer", "--jobs", "1", "--out", str(out)]
+    save_model(LSSVC().fit(*load_iris(return_X_y=True)), out)
+    old = out.read_bytes()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
+        running.stdout.readline()
+        time.sleep(wait)
+        running.send_signal(signal.SIGKILL)
+    assert running.returncode == -signal.SIGKILL
+    assert out.read_bytes() == old
+    assert [path.name for path in tmp_path.iterdir()] == ["model.skm"]

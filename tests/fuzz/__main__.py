@@ -20,6 +20,7 @@ import numpy as np
 from .cases import make_case
 from .choices import Numbered
 from .judge import judge
+from .kept import keep
 from .machines import MACHINES
 
 SLOW = 5.0  # seconds that a fit of so few rows may take
@@ -80,6 +81,8 @@ class Run:
         name = self.options.machines[number % len(self.options.machines)] if self.options.machines else None
         case = make_case(choices, name, largest=self.options.largest)
         self.found["inputs"] += 1
+        if self.options.keep:
+            keep(case, self.options.keep)
         rival = number % RIVAL == 0
         try:
             kind = "fitted" if judge(case, rival) else "refused"
@@ -108,6 +111,7 @@ def main():
     parser.add_argument("--fits", type=int, default=12_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="the number of one case")
+    parser.add_argument("--keep", help="name of the file in tests/fuzz/kept to write the case of --only to")
     parser.add_argument("--state", type=Path, help="file with the number of the case at hand (.npy)")
     parser.add_argument("--largest", type=int, default=24, help="most rows of a case")
     parser.add_argument("--machines", nargs="*", choices=sorted(MACHINES), help="in turn; default: all, by cost")

@@ -35,6 +35,13 @@ def _normal(n=30, d=3, k=3, seed=0):
     return rng.standard_normal((n, d)), np.arange(n) % k
 
 
+def _rank_one(n=17):
+    """A kernel matrix whose smaller eigenvalues are rounding, and two classes."""
+    rng = np.random.default_rng(5)
+    v = np.r_[1.0, rng.uniform(-1, 1, n - 1)]
+    return np.outer(v, v), np.arange(n) % 2
+
+
 def _offset(by, dtype=np.float64):
     X, y = _normal(60)
     return (X + by).astype(dtype), y
@@ -73,4 +80,10 @@ FINDINGS = {
     "linear box of far rows": lambda: _case(LDMClassifier(kernel="linear"), *_offset(1e9)),
     "ridge of far rows": lambda: _case(ULDMClassifier(kernel="linear"), *_offset(1e9)),
     "least squares of far rows": lambda: _case(LSSVC(kernel="linear"), *_offset(1e12)),
+    "kernel of rank one, weights of 1e43": lambda: _case(
+        LDMClassifier(C=0.1, kernel="precomputed", tol=1e-5, random_state=0), *_rank_one(), np.full(17, 1e42)
+    ),
+    "C=1e-167 shared by weights of 1e104": lambda: _case(
+        ODMClassifier(C=1e-167, mu=1.0, theta=0.9, tol=0.01), *_offset(1e8), np.full(60, 1e104)
+    ),
 }  # fmt: skip

@@ -86,7 +86,7 @@ def check_bound(claimed, gap, size, values):
 
 
 def rounding_of_scores(model, X, published, before):
-    """What the objective changes by where all scores change by the rounding of their sums."""
+    """What the objective changes by where all margins change by the rounding of their sums."""
     coef = model.coef_ if hasattr(model, "coef_") else model.dual_coef_
     largest = np.abs(X).max()
     if not hasattr(model, "coef_") and model.kernel != "precomputed":

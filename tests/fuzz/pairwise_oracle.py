@@ -39,7 +39,7 @@ class PairwiseWorth:
         return found
 
     def objective(self, factor=1.0, shift=0.0):
-        """With class vectors so many times as long, and intercepts higher by ``shift``."""
+        """With class vectors so many times as long, and all margins higher by ``shift``."""
         return float(sum(sum(terms) for terms in self._terms(factor, shift)))
 
     def size(self):
@@ -49,8 +49,7 @@ class PairwiseWorth:
     def _terms(self, factor, shift):
         terms, square = TERMS[type(self.model).__name__], np.longdouble(factor) ** 2
         for sign, f, s, b, norm, ridge in self.parts:
-            d = sign * (factor * f + shift)
-            yield terms(self.model, d, s, factor * b + shift, square * norm, square * ridge)
+            yield terms(self.model, sign * factor * f + shift, s, factor * b, square * norm, square * ridge)
 
 
 def _mean_and_variance(d, s):

@@ -12,11 +12,17 @@ from skmargin import LSSVC, M3SVC, CrammerSingerSVC, TopKSVC, WestonWatkinsSVC
 
 from .findings import FINDINGS
 from .judge import judge, worth
+from .kept import kept_case, kept_names
 
 
 @pytest.mark.parametrize("name", FINDINGS)
 def test_past_findings(name):
     judge(FINDINGS[name]())
+
+
+@pytest.mark.parametrize("name", kept_names())
+def test_kept_cases(name):
+    judge(kept_case(name), with_rival=True)
 
 
 def test_a_column_that_double_precision_cannot_carry_is_named():

@@ -131,7 +131,8 @@ class DualMachine(KernelScores):
 
     def _fit_problem(self, problem: Problem) -> None:
         """Fit to checked rows in memory."""
-        check_caps(float(self.C), problem.weight, MOST_CAP if self._is_linear() else MOST_KERNEL_CAP)
+        caps, _ = self._margin_loss(problem)
+        check_caps(float(self.C), caps / float(self.C), MOST_CAP if self._is_linear() else MOST_KERNEL_CAP)
         seed = seed_of(self.random_state)
         warm = getattr(self, "_warm_state", None) if self.warm_start else None
         self.__dict__.pop("_warm_state", None)
@@ -279,9 +280,9 @@ class DualMachine(KernelScores):
         self.__dict__.pop("_warm_state", None)
         if is_small(rows):
             return self._fit_loaded(load(rows))
-        check_caps(float(self.C), rows.class_weights, MOST_CAP)
         points = None if checkpoint is None else Checkpoint(checkpoint, self._about(rows))
         problem = self._block_problem(k, float(rows.class_weights.sum()))
+        check_caps(float(self.C), problem.C / float(self.C) * rows.class_weights, MOST_CAP)
         load_start = self._load_start(rows, warm, problem)
         if points is not None and (held := points.load()) is not None:
             start, load_start = held, LoadStart(*held, RowDuals(*points.duals)) if points.duals else None

@@ -12,7 +12,8 @@ from .._numbers import WITH_SQUARE, checked
 from ..rows.arrays import with_constant
 from ..rows.gram import eigenvalue_rtol, is_definite
 from ..solvers.two_class import ldm as ldm_dual
-from ..solvers.two_class.ldm import LDMProblem, LDMState
+from ..solvers.two_class.ldm import LDMState
+from ..solvers.two_class.ldm_certificate import LDMProblem
 from ..solvers.two_class.pairwise import Subproblem, most_rows
 from ..solvers.two_class.ridge_direct import iterate_features, iterate_kernel, solve_features_ridge, solve_kernel_ridge
 from ..solvers.two_class.ridge_spectrum import RidgeSpec

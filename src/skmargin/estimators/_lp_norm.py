@@ -16,12 +16,13 @@ from ..rows.gram import gram, gram_diagonal, value_steps
 from ..rows.kernel_rows import KernelRows
 from ..rows.row_cache import RowCache
 from ..solvers.block_norm.ascent import LpKernelState, solve_lp, solve_lp_kernel
+from ..solvers.block_norm.interior_point import half_square
 from ..solvers.block_norm.margin_loss import MarginLoss
 from ..solvers.block_norm.published import PublishedProblem, solve_published, solve_published_kernel
-from ..solvers.certificate import UNIT
+from ..solvers.certificate import UNIT, Evaluation
 from ..solvers.dual.kernel_factor import factor
 from ..solvers.dual.plan import can_factor
-from ..solvers.dual.state import DualState
+from ..solvers.dual.state import DualState, lower_bound
 from ..solvers.many_classes import suits
 from ..solvers.many_classes.plan import dense_bytes
 from ._base import GOAL, Problem
@@ -266,18 +267,27 @@ class LpNormSVC(DualMachine):
                 verbose=self.verbose, tuning=self._tuning, state=start,
             )  # fmt: skip
         self._set_kernel(problem, state.W, state.b)
-        return replace(state, gap=min(1.0, state.gap + self._rounding(problem, X, state)))
+        evaluation = self._evaluated_kernel(problem, X, state, _products(all_rows()))
+        bound = lower_bound(state.objective, state.gap)
+        return replace(state, objective=evaluation.objective, gap=evaluation.gap(bound))
 
-    def _rounding(self, problem: Problem, X: Any, state: LpKernelState) -> float:
-        """What the rounding of scores, sums over all rows, may hide of the losses, as a share of the objective."""
-        diagonal = gram_diagonal(X, self.kernel, self._gamma, self.degree, self.coef0)
+    def _evaluated_kernel(
+        self, problem: Problem, X: Any, state: LpKernelState, times: Callable[[np.ndarray], np.ndarray]
+    ) -> Evaluation:
+        """The objective of the published coefficients, whose scores and lengths are sums over all rows."""
+        diagonal = np.abs(gram_diagonal(X, self.kernel, self._gamma, self.degree, self.coef0))
+        F, loss = times(state.W), MarginLoss(self.loss)
+        squares = np.maximum(np.einsum("il,il->l", state.W, F), 0.0)
+        cap, sizes = self.C * problem.weight, np.sqrt(diagonal) @ np.abs(state.W)
+        losses = float(cap @ loss.value(loss.excess(F + state.b, problem.y)))
         steps = UNIT * (len(state.W) + value_steps(self.kernel, X.shape[1], self.degree))
-        error = steps * (float(np.abs(diagonal).max()) * np.abs(state.W).sum(axis=0).max() + np.abs(state.b).max())
-        total, objective = float(self.C) * float(problem.weight.sum()), max(state.objective, np.finfo(float).tiny)
-        slope = total  # of all losses together; those of a square add up to at most the root of what they cost
+        error = steps * (np.sqrt(float(diagonal.max())) * float(sizes.max()) + float(np.abs(state.b).max()))
+        slope = total = float(cap.sum())  # of all losses together; those of a square add up to the root of their sum
         if self.loss == "squared_hinge":
-            slope = 2 * (np.sqrt(total * objective) + total * error)
-        return 2 * slope * error / objective
+            slope = 2 * (np.sqrt(total * losses) + total * error)
+        longest, p = squares + steps * sizes**2, float(self.p)
+        penalty, longer = (half_square(np.sqrt(q)[:, None], p) for q in (squares, longest))
+        return Evaluation(penalty + losses, 2 * slope * error + longer - penalty)
 
 
 def _products(rows: KernelRows) -> Callable[[np.ndarray], np.ndarray]:

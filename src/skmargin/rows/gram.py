@@ -85,7 +85,7 @@ def needs_differences(gamma: float, square: float, d: int) -> bool:
 
     ``a'a + b'b - 2 a'b`` is wrong by up to about ``8 d u`` times the largest ``square`` of a row.
     """
-    return not gamma * square * 8 * (d + 4) * 2.0**-53 <= LOST_DIGITS
+    return not float(gamma) * float(square) * 8 * (d + 4) * 2.0**-53 <= LOST_DIGITS
 
 
 def _differences(X: Any, Z: Any, dtype: Any) -> np.ndarray:
@@ -167,9 +167,9 @@ def base_matrix(X: Any, Z: Any | None = None, kernel: str = "rbf", dtype: Any = 
     if kernel == "laplacian":
         Z = X if Z is None else Z
         D = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
-        Z = _short_indices(Z)
+        Z = _short_indices(_widened(Z, dtype))  # differences of sparse rows are taken in their number type
         for rows in row_blocks(*D.shape):
-            D[rows] = manhattan_distances(_short_indices(X[rows]), Z)
+            D[rows] = manhattan_distances(_short_indices(_widened(X[rows], dtype)), Z)
         return D
     if kernel not in ("linear", "poly", "sigmoid"):
         raise ValueError(f"kernel must be one of {KERNELS} or a function, got {kernel!r}.")

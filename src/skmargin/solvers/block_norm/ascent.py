@@ -37,7 +37,7 @@ from ...rows.arrays import Rows, core_rows, moments, suitable_storage, total_var
 from ...rows.row_cache import RowCache
 from ..dual.linear import solve_linear
 from ..dual.plan import face_steps_pay, float32_suffices, precision_stages, splits_off_mean
-from ..dual.state import GAP_FLOOR, DualLists, DualState, coefficients, lower_bound, relative_gap
+from ..dual.state import GAP_FLOOR, DualLists, DualState, bound_below, coefficients, lower_bound, relative_gap
 from ..tuning import DEFAULT, BlockNormTuning, Tuning
 from .interior_point import InteriorPoint, half_square, solve_interior
 from .margin_loss import HINGE, MarginLoss
@@ -285,7 +285,7 @@ class _Solve:
             if self.rough:
                 self.best, self.bound = None, -np.inf
             self.rough = stage.goal > problem.tol
-            self.bound = max(self.bound, out.objective - out.gap)
+            self.bound = max(self.bound, bound_below(out.objective, out.gap))
             if self.best is None or out.objective <= self.best.objective:
                 self.best = out
             # Only float32 stages have a goal below tol that is not rounding: where they reach it, that is enough.
@@ -315,7 +315,7 @@ class _Solve:
         self.passes += point.n_iter
         out = self._certificate(point)
         self._print(f"{point.n_iter} interior-point steps", out.objective, relative_gap(out.objective, out.gap))
-        self.bound = max(-np.inf if self.rough else self.bound, out.objective - out.gap)
+        self.bound = max(-np.inf if self.rough else self.bound, bound_below(out.objective, out.gap))
         if point.objective < out.objective:
             out.W, out.b, out.objective = point.W, point.b, point.objective
             self.interior = True

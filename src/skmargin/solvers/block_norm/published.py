@@ -27,7 +27,7 @@ import numpy as np
 from ..._core import _ext
 from ..._runtime.progress import print_line, report
 from ...rows.arrays import Rows, core_rows, moments, suitable_storage
-from ..dual.state import DualLists, DualState, coefficients, relative_gap
+from ..dual.state import DualLists, DualState, bound_below, coefficients, relative_gap
 from ..tuning import DEFAULT, Tuning
 from .ascent import CoreRows, LpKernelState, Matrix, as_core_matrix
 from .interior_point import class_weights, half_square
@@ -146,7 +146,7 @@ def _alternate(
         losses = problem.loss.value(problem.loss.excess(F + out.b, problem.y))
         objectives.append(half_square(lengths[:, None], p) + float(cap @ losses))
         dualised = ascend(problem.tol, 0, p / (p - 1), None)  # no pass: the value of problem 11 at these duals
-        bound = max(bound, dualised.objective - dualised.gap)
+        bound = max(bound, bound_below(dualised.objective, dualised.gap))
         gaps.append(relative_gap(objectives[-1], objectives[-1] - bound))
         if problem.verbose:
             print_line(f"round {len(gaps)}: {n_iter} passes, objective {objectives[-1]:.6g}, gap {gaps[-1]:.1e}")

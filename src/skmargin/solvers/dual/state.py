@@ -110,9 +110,14 @@ def best_of_both(old: DualState, new: DualState) -> DualState:
     return replace(best, gap=relative_gap(best.objective, best.objective - bound), n_iter=new.n_iter)
 
 
+def bound_below(objective: float, gap: float) -> float:
+    """The bound that a gap stands for, less the rounding of this difference, which counts where both are large."""
+    return objective - gap - 4 * np.finfo(float).eps * objective
+
+
 def lower_bound(objective: float, gap: float) -> float:
     """The bound that a relative gap stands for, less the rounding of both, which counts where the gap is near one."""
-    return max(0.0, objective * (1 - gap) - 4 * np.finfo(float).eps * objective)
+    return max(0.0, bound_below(objective, objective * gap))
 
 
 def relative_gap(objective: float, gap: float) -> float:

@@ -23,7 +23,7 @@ from ...rows.kernel_rows import KernelRows
 from ..dual.kernel import solve_kernel_dual
 from ..dual.kernel_factor import factor
 from ..dual.plan import can_factor, first_gear_iterations, newton_step_flops
-from ..dual.state import DualLists, KernelState, coefficients
+from ..dual.state import DualLists, KernelState, bound_below, coefficients
 from ..primal.factor import pivoted
 from ..tuning import Tuning
 from .inner_linear import LinearPoint, NewtonInner
@@ -154,7 +154,7 @@ class FactorInner:
             newton.from_duals, newton.n_iter = from_duals, self.n_iter
             newton.solve(mu, rivals, tol, majorizer_share, majorizer_value, max_iter)
             self.n_iter = newton.n_iter
-            return newton.objective - newton.gap
+            return bound_below(newton.objective, newton.gap)
 
         def reached() -> bool:
             return self.gap <= max(tol * self.objective, majorizer_share * (majorizer_value - self.objective))

@@ -41,7 +41,7 @@ import numpy as np
 
 from ..._core import _ext
 from ..._runtime.progress import progress_range, report_gap
-from ..dual.state import GAP_FLOOR, relative_gap
+from ..dual.state import GAP_FLOOR, bound_below, relative_gap
 from ..tuning import DEFAULT, Tuning
 
 NO_RIVALS = np.zeros(0, np.int32)  # with mu = 0
@@ -194,7 +194,7 @@ class MajorizeMinimize:
             while True:
                 reached = self.inner.solve(mu, rivals, tol, majorizer_share, majorizer_value, self.max_iter)
                 Q = min(Q, self.inner.objective)
-                self.bound = max(self.bound, self.inner.objective - self.inner.gap)
+                self.bound = max(self.bound, bound_below(self.inner.objective, self.inner.gap))
                 iterate = self._current()
                 if best is None or iterate.objective <= best.objective or np.isnan(best.objective):
                     best = iterate
@@ -203,7 +203,7 @@ class MajorizeMinimize:
                     break
                 self.inner = gear
         if reached:  # the bound of an abandoned gear may be mostly rounding
-            self.bound = self.inner.objective - self.inner.gap
+            self.bound = bound_below(self.inner.objective, self.inner.gap)
         self.gap = self._to_bound(Q)
         return best, reached
 

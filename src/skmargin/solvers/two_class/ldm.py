@@ -24,7 +24,9 @@ N = B'B, B = sqrt(p) (I - y (p y)'), and for every u in its box, every z with z'
     P(w) - D(u, z) = sum_i [C s_i (1 - d_i)_+ - u_i (1 - d_i)] + 1/2 ||z~ - z||^2 + 1/2 ||w - w~||^2
 
 where no part is negative.  At the optimum z = z~ and w = w~; steps of refinement bring the last two parts near zero, so
-that ``a = c - sqrt(l2) B'z`` keeps the digits that ``c - l2 N f`` loses to a large l2.
+that ``a = c - sqrt(l2) B'z`` keeps the digits that ``c - l2 N f`` loses to a large l2.  What rounding may do to P
+and to each part is added (ldm_certificate.py); a machine that is worth less than zero gives way to zero, which is worth
+C S.
 
 Least squares: the stationarity condition is that of ridge regression on the labels times one number (m1 the mean
 margin of that regression): strength 1/kappa, kappa = C + l2/S, S = sum s, factor (C + l1/S)/(kappa - l2 m1/S).
@@ -35,7 +37,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -43,57 +44,16 @@ from scipy import linalg, sparse
 from ..._core import _ext
 from ...rows.arrays import Rows, core_rows
 from ...rows.gram import inner_products, refuse_indefinite, row_blocks
+from ..certificate import NEGLIGIBLE
 from ..tuning import DEFAULT, Tuning
 from .box import EXACT, Box, Solve, maximise, polish
 from .lapack import cholesky, cholesky_solve, cholesky_solve_rows
+from .ldm_certificate import LdmPoint, LDMProblem, Rounding, gap_of_rows, kernel_scores, linear_rounding, row_lengths
 from .ridge_spectrum import Solution, dense
 from .row_sources import products
 from .weighted_rows import WeightedRows
 
 REFINEMENTS = 5  # a limit that is not met: one is usual
-
-
-class LdmPoint(NamedTuple):
-    """Coefficients, their scores, ``||w||^2``, and the last two parts of the gap (head of the file)."""
-
-    coef: np.ndarray
-    f: np.ndarray
-    norm: float
-    rest: float
-
-
-@dataclass(frozen=True)
-class LDMProblem:
-    """Labels -1, +1, weights and parameters."""
-
-    y: np.ndarray
-    weight: np.ndarray
-    C: float
-    l1: float
-    l2: float
-
-    @property
-    def p(self) -> np.ndarray:
-        """Weights that sum to one."""
-        return self.weight / self.weight.sum()
-
-    def spread(self, f: np.ndarray) -> np.ndarray:
-        """``sqrt(l2) B f``: half of its square is the term of the variance."""
-        p = self.p
-        return np.sqrt(self.l2 * p) * (f - self.y * ((p * self.y) @ f))
-
-    def gathered(self, z: np.ndarray) -> np.ndarray:
-        """``sqrt(l2) B'z``."""
-        axis = np.sqrt(self.p) * self.y
-        return np.sqrt(self.l2 * self.p) * (z - axis * (axis @ z))
-
-    def certificate(self, g: np.ndarray, machine: LdmPoint) -> tuple[float, float]:
-        """Objective of a machine and its relative gap to the dual point g."""
-        d, z = self.y * machine.f, self.spread(machine.f)
-        u, loss = g - self.l1 * self.p, self.C * self.weight * np.maximum(0, 1 - d)
-        square, hinge, mean = 0.5 * (machine.norm + float(z @ z)), float(loss.sum()), self.l1 * float(self.p @ d)
-        gap = float(np.maximum(loss - u * (1 - d), 0).sum()) + machine.rest
-        return square + hinge - mean, gap / max(square + hinge + abs(mean), 1e-300)
 
 
 @dataclass(frozen=True)
@@ -116,6 +76,17 @@ class LDMState:
         """The dual point for another C, other weights or other lambdas: u grows with its bounds."""
         u = self.dual - self.problem.l1 * self.problem.p
         return problem.l1 * problem.p + u * (problem.C * problem.weight / (self.problem.C * self.problem.weight))
+
+
+def _published(
+    problem: LDMProblem, coef: np.ndarray, certificate: tuple[float, float, float], n_iter: int, g: np.ndarray
+) -> LDMState:
+    """The machine with this certificate, or zero, if that has a lower objective."""
+    objective, gap, size = certificate
+    zero = problem.C * float(problem.weight.sum())
+    if objective > zero:
+        coef, objective, gap, size = np.zeros_like(coef), zero, gap - (objective - zero), zero
+    return LDMState(coef, objective, max(0.0, gap) / size, n_iter, g, problem)
 
 
 def check_definite(K: np.ndarray, rounding: float) -> None:
@@ -178,10 +149,10 @@ def solve_kernel_ldm(
     tuning: Tuning = DEFAULT,
 ) -> LDMState:
     """Hinge LDM on a kernel matrix; ``f = K coef``."""
+    exact = NEGLIGIBLE * tol / (1 + problem.C)
 
-    def scores(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        f = K @ a
-        return a, f, float(a @ f)
+    def scores(a: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, Rounding]:
+        return kernel_scores(K, a, terms, exact)
 
     try:
         return _solve_gram(K, scores, problem, tol, max_iter, seed, state, tuning)
@@ -193,7 +164,7 @@ def solve_kernel_ldm(
 
 def _solve_gram(
     K: np.ndarray,
-    scores: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, float]],
+    scores: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, float, Rounding]],
     problem: LDMProblem,
     tol: float,
     max_iter: int,
@@ -201,7 +172,10 @@ def _solve_gram(
     state: LDMState | None,
     tuning: Tuning,
 ) -> LDMState:
-    """Solve on K; ``scores(a)`` gives the coefficients to publish, their scores and ``||w||^2``."""
+    """Solve on K; ``scores`` gives the coefficients to publish, their scores and ``||w||^2``, and the rounding.
+
+    It is given the coefficients of the rows, and the sizes of what they are sums of.
+    """
     y = problem.y
     Kt = np.ascontiguousarray(modified_kernel(K, problem))
     box = Box(
@@ -221,9 +195,10 @@ def _solve_gram(
 
     def machine(c: np.ndarray, enough: float) -> LdmPoint:
         def at(z: np.ndarray) -> tuple[LdmPoint, np.ndarray]:
-            coef, f, norm = scores(c - problem.gathered(z))
+            gathered = problem.gathered(z)
+            coef, f, norm, rounding = scores(c - gathered, np.abs(c) + np.abs(gathered))
             missing = problem.spread(f) - z
-            return LdmPoint(coef, f, norm, 0.5 * float(missing @ missing)), missing
+            return LdmPoint(coef, f, norm, 0.5 * float(missing @ missing), rounding), missing
 
         return _refined(at, solver, problem.spread(Kt @ c), enough)
 
@@ -281,7 +256,7 @@ def _solved(
 
     def published(g: np.ndarray, enough: float) -> LDMState:
         one = machine(problem.y * g, enough)
-        return LDMState(one.coef, *problem.certificate(g, one), passes, g, problem)
+        return _published(problem, one.coef, problem.certificate(g, one), passes, g)
 
     states = [published(g, EXACT)]
     if states[0].gap > tol:
@@ -308,7 +283,7 @@ def solve_features_ldm(
         return _solve_many(X, problem, tol, max_iter, seed, state, tuning)
     p, y = problem.p, problem.y
     L = _spread_triangle(X, problem)
-    rows = np.empty(X.shape)
+    rows, lengths = np.empty(X.shape), row_lengths(X)
     for part in row_blocks(*X.shape):
         rows[part] = linalg.solve_triangular(L, dense(X[part]).T, lower=True, check_finite=False).T
     pairs = cache(lambda: rows @ rows.T)  # fewer rows than features: no detour over these
@@ -332,10 +307,13 @@ def solve_features_ldm(
     def machine(c: np.ndarray, enough: float) -> LdmPoint:
         def at(w: np.ndarray) -> tuple[LdmPoint, np.ndarray]:
             f = products(X, w)
-            missing = _back(X, c - problem.gathered(problem.spread(f))) - w
+            gathered = problem.gathered(problem.spread(f))
+            missing = _back(X, c - gathered) - w
             dz = problem.spread(products(X, solve(missing)))  # z = z~ + dz is the best z for this w
             rest = missing - _back(X, problem.gathered(dz))
-            return LdmPoint(w, f, float(w @ w), 0.5 * float(rest @ rest + dz @ dz)), missing
+            terms = np.abs(c) + np.abs(gathered) + np.sqrt(problem.l2 * p) * np.abs(dz)
+            rounding = linear_rounding(lengths, w, terms)
+            return LdmPoint(w, f, float(w @ w), 0.5 * float(rest @ rest + dz @ dz), rounding), missing
 
         return _refined(
             at,
@@ -371,10 +349,11 @@ def _solve_products(
     X: Rows, problem: LDMProblem, tol: float, max_iter: int, seed: int, state: LDMState | None, tuning: Tuning
 ) -> LDMState:
     """Few rows: ``K = X X'``, whose rounding is that of the steps only, not of ``w = X'a``."""
+    lengths = row_lengths(X)
 
-    def scores(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def scores(a: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, Rounding]:
         w = _back(X, a)
-        return w, products(X, w), float(w @ w)
+        return w, products(X, w), float(w @ w), linear_rounding(lengths, w, terms)
 
     return _solve_gram(inner_products(X, None, np.float64), scores, problem, tol, max_iter, seed, state, tuning)
 
@@ -424,7 +403,7 @@ def _solve_rows(
 ) -> LDMState:
     p, y, l1, l2 = problem.p, problem.y, problem.l1, problem.l2
     cap, kappa = problem.C * problem.weight, l2 * p
-    rows = core_rows(X, X.dtype if tol >= float32_tol else np.float64)
+    rows, lengths = core_rows(X, X.dtype if tol >= float32_tol else np.float64), row_lengths(X)
     toward = _back(X, p * y)
     mu, g, passes, inner_tol, before = 1.0, l1 * p, 0, 0.3 * tol, (np.nan, np.nan)
     if state is not None:
@@ -437,21 +416,17 @@ def _solve_rows(
         g = found.g
         passes += found.n_iter
         w = _back(X, y * g)  # that of the ascent has the rounding of its steps, which the certificate must not have
-        d = y * products(X, w)
-        m = float(p @ d)
+        f = products(X, w)
+        m = float(p @ (y * f))
         # the margins t at which the conjugate losses are attained, and the multipliers that belong to them
         t = np.maximum((lin - g) / kappa, np.minimum(1, (lin + cap - g) / kappa)) if l2 > 0 else np.ones(len(y))
         u = np.clip(g - lin + kappa * t, 0, cap)
         m_t = float(p @ t)
-        feasible = w - l2 * (mu - m_t) * toward
-        hinge = float(cap @ np.maximum(0, 1 - d))
-        square = 0.5 * float(w @ w) + 0.5 * l2 * float(p @ (d - m) ** 2)
-        primal = square + hinge - l1 * m
-        dual = float(u.sum()) - 0.5 * float(feasible @ feasible) - 0.5 * l2 * float(p @ (t - m_t) ** 2)
-        gap = max(0.0, primal - dual) / max(square + hinge + abs(l1 * m), 1e-300)
-        gap = gap if np.isfinite(primal - dual) else np.inf
-        if gap <= tol or passes >= max_iter or gap == np.inf:
-            return LDMState(w, primal, gap, passes, g, problem, mu)
+        point = LdmPoint(w, f, float(w @ w), 0.0, linear_rounding(lengths, w, np.abs(g) + l2 * abs(mu - m_t) * p))
+        certificate = gap_of_rows(problem, point, (u, t), w - l2 * (mu - m_t) * toward)
+        relative = certificate[1] / certificate[2] if np.isfinite(certificate[1]) else np.inf
+        if relative <= tol or passes >= max_iter or relative == np.inf:
+            return replace(_published(problem, w, certificate, passes, g), mu=mu)
         slope = (m - before[1]) / (mu - before[0]) if mu != before[0] else np.nan
         slope = float(np.clip(slope, 0, 1 - 1e-6)) if np.isfinite(slope) else 0.0
         before = (mu, m)

@@ -92,8 +92,11 @@ def over_threads(
     items, count = list(items), effective_n_jobs(n_jobs)
     results: list[Any] = [None] * len(items)
 
+    told = np.geterr()  # of this thread: what it says of overflow holds for all
+
     def task(place: int) -> None:
-        results[place] = work(items[place])
+        with np.errstate(**told):
+            results[place] = work(items[place])
 
     with blas_threads(1) if count > 1 or n_rows < tuning.blas_rows else nullcontext():
         run([partial(task, place) for place in range(len(items))], count, uninterruptible=n_rows >= tuning.blas_rows)
