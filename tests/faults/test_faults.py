@@ -113,7 +113,8 @@ import skmargin
 rng = np.random.default_rng(0)
 X, y = rng.standard_normal((6000, 40)), rng.integers(0, 30, 6000)
 model = eval("skmargin." + sys.argv[1])
-model.fit(X[:900], y[:900])  # OpenBLAS allots its buffers at first use, and ends the process where it cannot
+model.fit(X[:900], y[:900])  # OpenBLAS allots its buffers at first use, and ends the process where it cannot,
+X[:900] @ X[:900].T  # but small products do without them
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 limit = used + int(sys.argv[2]) * 2**20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -132,6 +133,7 @@ else:
     [
         "CrammerSingerSVC(kernel='rbf', max_iter=3, tol=1.0, n_jobs=1)",
         "M3SVC(kernel='rbf', max_iter=3, tol=1.0)",
+        "LSSVC(random_state=0)",
     ],
 )
 def test_without_memory_there_is_a_memory_error_and_no_abort(machine):

@@ -34,7 +34,9 @@ def rival(case):
         K = X[:, kept] if model.kernel == "precomputed" else kernel_values(model, exact(X), exact(X[kept]))
         values, vectors = np.linalg.eigh(K[kept].astype(np.float64))
         real = values > 1e-10 * max(values.max(), 1e-300)
-        if not real.any() or values.min() < -1e-13 * values.max():  # no convex problem, if only by a hair
+        # A matrix with negative eigenvalues has no least objective: along their vectors longer coefficients cost less
+        # than nothing, so that a machine of cvxpy, which leaves them out, and any bound say nothing of each other.
+        if not real.any() or values.min() < -1e-13 * values.max():
             return None
         Z, scale = vectors[:, real] * np.sqrt(values[real]), np.ones(int(real.sum()))
     found = _solve(model, Z, codes, weight[kept], scale)

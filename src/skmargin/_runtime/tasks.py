@@ -37,7 +37,7 @@ def run(tasks: Iterable[Callable[[], None]], n_threads: int, *, uninterruptible:
         pool = ThreadPoolExecutor(
             n_threads, thread_name_prefix="skmargin", initializer=one_openmp_thread if several else None
         )
-        futures = {pool.submit(workers.call, task) for task in tasks}
+        futures = _submitted(pool, workers, tasks)
         try:
             _wait(futures)
         except BaseException:
@@ -48,6 +48,21 @@ def run(tasks: Iterable[Callable[[], None]], n_threads: int, *, uninterruptible:
             raise
         finally:
             pool.shutdown(wait=False)
+
+
+def _submitted(pool: ThreadPoolExecutor, workers: _Workers, tasks: list[Callable[[], None]]) -> set[Future[None]]:
+    """The tasks, handed to the threads; what no thread has memory for is said as such."""
+    futures: set[Future[None]] = set()
+    try:
+        for task in tasks:
+            futures.add(pool.submit(workers.call, task))
+    except RuntimeError as error:  # can't start new thread
+        for future in futures:
+            future.cancel()
+        workers.stop()
+        pool.shutdown(wait=False)
+        raise MemoryError(f"no memory for a thread ({error})") from error
+    return futures
 
 
 def _wait(futures: set[Future[None]]) -> None:

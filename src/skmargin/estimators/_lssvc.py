@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..solvers.two_class.ridge_spectrum import RidgeSpec
-from ._base import fitting
+from ._base import MOST_CAP, Problem, check_caps, fitting
 from ._ridge import RidgeMachines, positive_values
 
 
@@ -167,6 +167,11 @@ class LSSVC(RidgeMachines):
         self : LSSVC
         """
         return self._fit(X, y, sample_weight)
+
+    def _fit_problem(self, problem: Problem, n_given: int) -> Any:
+        for strength in self._strengths():
+            check_caps(1 / float(strength), problem.weight, MOST_CAP)
+        return super()._fit_problem(problem, n_given)
 
     def _spec(self) -> RidgeSpec:
         return RidgeSpec("kernel", "free" if self.fit_intercept else "none", False)

@@ -34,6 +34,7 @@ class Basis(NamedTuple):
 
 
 EVALUATED = 1 << 16  # numbers of the rows that are scored at once
+WORSE = 1e-6  # share of the terms of an objective, or of one, by which rounding may take it above that of zero
 
 
 class Prepared(NamedTuple):
@@ -203,8 +204,21 @@ class PairwiseMachines(MarginClassifier):
                     continue
                 weight = prepared.problem.weight[subproblem.rows]
                 F, square, ridge = self._evaluated(prepared, subproblem.rows, weight, a, b)
-                total += float(np.sum(self._objective(subproblem.Y * F, weight[:, None], square, ridge, b)))
+                d, terms = subproblem.Y * F, (weight[:, None], square, ridge, b)
+                objective = self._objective(d, *terms)
+                self._check_better_than_zero(objective, np.maximum(objective, self._objective(-d, *terms)), weight)
+                total += float(np.sum(objective))
         return total
+
+    def _check_better_than_zero(self, objective: np.ndarray, size: np.ndarray, weight: np.ndarray) -> None:
+        """Refuse solutions of a linear system that are worse than none: rounding has taken all of their digits."""
+        nothing = np.zeros(1)
+        zero = float(self._objective(np.zeros((len(weight), 1)), weight[:, None], nothing, nothing, nothing)[0])
+        if (objective - zero > WORSE * np.maximum(size, 1.0)).any():
+            raise ValueError(
+                f"{type(self).__name__}: rounding has taken all digits of the solution, whose objective is above that "
+                "of zero; scale the features, or make its parameters and the weights less extreme."
+            )
 
     def _evaluated(
         self, prepared: Prepared, rows: np.ndarray, weight: np.ndarray, coef: np.ndarray, b: np.ndarray
