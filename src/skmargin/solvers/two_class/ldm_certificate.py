@@ -66,7 +66,8 @@ def kernel_scores(
     number: type = np.float64
     if (len(a) + 16) * UNIT * total * lengths.max() > enough:
         number = np.longdouble
-    wide, unit = a.astype(number), 0.5 * float(np.finfo(number).eps)
+    wide: np.ndarray = a.astype(number)
+    unit = 0.5 * float(np.finfo(number).eps)
     f = np.concatenate([K[rows].astype(number, copy=False) @ wide for rows in row_blocks(*K.shape)])
     norm, error = float(wide @ f), (len(a) + 16) * unit * total
     f = f.astype(np.float64)
