@@ -3,6 +3,7 @@
     python -m benchmarks.large [--sets gauss,d20k5] [--rows 1e6] [--C 0.01,1,100] [--repeats 3] [--data DIR]
     python -m benchmarks.large --limit 0.6 --rows 1e7   # from a file, with so many GB of memory for the process
     python -m benchmarks.large --path --rows 1e6 --C 0.01,0.1,1,10,100  # how often a path over C reads the rows
+    python -m benchmarks.large --limit 0.6 --rows 2e6 --text   # from a LIBSVM file of words
 
 CPU seconds of the whole ``fit`` on one core.  ``beyond`` is the peak of the resident memory beyond that before the fit.
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
@@ -141,23 +143,42 @@ def write_rows(folder: Path, n: int, step: int = 1 << 18) -> tuple[Path, Path]:
 
 
 def counting(rows: Any) -> list[int]:
-    """How often the rows will have been read."""
-    reads, inner = [0], rows._batches
+    """How often the rows will have been read: whole, or in pieces."""
+    reads = [0]
 
-    def counted() -> Any:
-        reads[0] += 1
-        return inner()
+    def counted(read: Any) -> Any:
+        def inner(*ranges: Any) -> Any:
+            reads[0] += 1
+            return read(*ranges)
 
-    rows._batches = counted
+        return inner
+
+    rows._batches = counted(rows._batches)
+    if hasattr(rows, "_pieces"):
+        rows._pieces = counted(rows._pieces)
     return reads
 
 
-def limited(gigabytes: float, n: int, out: Path | None) -> int:
+def write_words(folder: Path, n: int, step: int = 1 << 15) -> Path:
+    """Rows of words (benchmarks.dask) as a LIBSVM file, written piece by piece."""
+    from .dask import text_part
+
+    path = folder / "words.svm"
+    with path.open("wb") as file:
+        for part, at in enumerate(range(0, n, step)):
+            X, y = text_part(part, min(step, n - at))
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # the types that it can write
+            dump_svmlight_file(X, y, file)
+    return path
+
+
+def limited(gigabytes: float, n: int, out: Path | None, text: bool = False) -> int:
     """Fit a file in a process with so much memory; how often it is read, and the peak of its memory."""
     import resource
 
     with tempfile.TemporaryDirectory() as folder:
-        paths = write_rows(Path(folder), n)
+        paths: Any = write_words(Path(folder), n) if text else write_rows(Path(folder), n)
+        size = (paths if text else paths[0]).stat().st_size / 1e9
         if os.fork() == 0:
             most = int(gigabytes * 1e9)
             resource.setrlimit(resource.RLIMIT_DATA, (most, most))
@@ -165,7 +186,7 @@ def limited(gigabytes: float, n: int, out: Path | None) -> int:
             reads = counting(rows)
             clf, seconds = timed(lambda: CrammerSingerSVC(random_state=0).fit(rows), 1)
             line = {
-                "rows": n, "gigabytes": paths[0].stat().st_size / 1e9, "limit": gigabytes, "seconds": seconds,
+                "rows": n, "gigabytes": size, "limit": gigabytes, "seconds": seconds,
                 "reads": reads[0], "gap": clf.dual_gap_, "peak": memory("VmHWM"),
             }  # fmt: skip
             show([line], out)
@@ -216,10 +237,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--limit", type=float)
     parser.add_argument("--path", action="store_true")
+    parser.add_argument("--text", action="store_true")
     args = parser.parse_args(argv)
     rows = [int(float(n)) for n in args.rows.split(",")]
     if args.limit:
-        return limited(args.limit, rows[0], args.out)
+        return limited(args.limit, rows[0], args.out, args.text)
     Cs = [float(C) for C in args.C.split(",")]
     if args.path:
         return path(rows[0], Cs, args.out)

@@ -96,8 +96,26 @@ A memory map whose file has become shorter is refused before a pass; where that 
 process: give `open_rows` the name of the file, which is then read and not mapped.
 
 Machines: `CrammerSingerSVC`, `WestonWatkinsSVC`, `TopKSVC`, `ODMClassifier`, `MultiMarginSVC`, and `M3SVC` with the log
-loss; the others say that they need all rows in memory. Rows with more than 2,000 parameters are read into memory where
-they fit.
+loss; the others say that they need all rows in memory.
+
+Rows with more than 2,000 parameters, such as text, are read into memory where they fit. Where they do not, and can be
+read in any order (LIBSVM, CSV and `.npy` files, arrays), block ascent goes over them in loads: the file in small
+pieces, dealt into loads anew for each pass, three local passes while a load is in memory. In memory are the class
+vectors, a few loads of 64 MB, and of the duals of all rows those that are not zero, nine bytes for each. Every reading
+is a pass and a certificate. Each load has a piece of every part of the file, so that sorted files do little harm.
+Words of 20 classes, 50,000 rows, 50,000 columns, `tol=1e-3`, eight loads; passes in memory and over the file:
+
+| machine | C | in memory | file | CPU s in memory | CPU s file |
+|---|---|---|---|---|---|
+| Crammer-Singer | 0.1 | 11 | 6 | 0.6 | 1.4 |
+| Crammer-Singer | 1 | 14 | 11 | 1.1 | 2.4 |
+| the same, sorted by label | 1 | | 12 | | 2.9 |
+| Crammer-Singer | 10 | 23 | 17 | 2.4 | 4.3 |
+| Weston-Watkins | 1 | 19 | 13 | 1.6 | 4.1 |
+| top-k, k = 5 | 1 | 10 | 8 | 0.8 | 2.9 |
+
+Warm starts and checkpoints keep the duals. Parquet files, functions, machines with a penalised intercept and
+`ODMClassifier` with `mu > 0` go by gradients of the smoothed problem instead, with far more readings.
 """
 
 

@@ -210,7 +210,8 @@ class Circulation {
 template <BoundedDuals Loss, class With, class Slope>
 CandidatesByWidth make_circulation(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope,
                                    InterruptPoll& poll, const std::vector<double>& outside) {
-    return with_pairs(k, [&](auto& pairs) { return Circulation(pairs, k, n, loss, with, slope, poll, outside).make(); });
+    return with_pairs(k,
+                      [&](auto& pairs) { return Circulation(pairs, k, n, loss, with, slope, poll, outside).make(); });
 }
 template <BoundedDuals Loss, class With, class Slope>
 CandidatesByWidth make_circulation(int32_t k, int64_t n, const Loss& loss, With&& with, Slope&& slope,

@@ -49,7 +49,8 @@ class Buffer {
         : size_(size), data_(static_cast<T*>(::operator new(sizeof(T) * (size + 1), std::align_val_t(64)))) {
         clear();
     }
-    Buffer(Buffer&& other) noexcept : size_(std::exchange(other.size_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+    Buffer(Buffer&& other) noexcept
+        : size_(std::exchange(other.size_, 0)), data_(std::exchange(other.data_, nullptr)) {}
     Buffer& operator=(Buffer&& other) noexcept {
         std::swap(size_, other.size_);
         std::swap(data_, other.data_);

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +99,7 @@ def solve_loads(
     point: tuple[np.ndarray, np.ndarray] | None = None
     single = False
     for done in range(1, max_passes + 1):
-        scored = done == max_passes or gap < np.inf and gap <= SCORE_FROM * tol * (bound + gap)
+        scored = done == max_passes or (gap < np.inf and gap <= SCORE_FROM * tol * (bound + gap))
         core.begin_pass(scored)
         for load in loads.of_pass(done):
             single = load.block.X.dtype == np.float32
@@ -137,14 +138,14 @@ class _Loads:
         self.rows, self.problem, self.seed = rows, problem, seed
         self.n_loads = max(LEAST_LOADS, -(-rows.n_bytes // LOAD_BYTES))
         cuts = np.unique(np.linspace(0, rows.n_given, PIECES * self.n_loads + 1).astype(int)).tolist()
-        self.ranges = list(zip(cuts[:-1], cuts[1:], strict=True))
+        self.ranges = list(pairwise(cuts))
         self.n_loads = min(self.n_loads, len(self.ranges))
         small = np.min_scalar_type(problem.n_classes - 1)
         self.small = small if small.itemsize < 4 else np.dtype(np.int32)
         kept = np.concatenate([[0], np.cumsum(np.concatenate(rows.codes) >= 0)])[cuts].tolist()
         none = np.zeros(0, dtype=self.small)
         duals = RowDuals(np.zeros(rows.n_rows, dtype=self.small), none, np.zeros(0)) if start is None else start.duals
-        self.lists = _cut(duals, list(zip(kept[:-1], kept[1:], strict=True)))
+        self.lists = _cut(duals, list(pairwise(kept)))
         self.known = start is None  # that they satisfy their bounds
 
     def of_pass(self, number: int) -> Iterator[_Load]:
@@ -203,7 +204,7 @@ class _Loads:
         start, rivals, alpha = duals
         held = RowDuals(np.diff(start).astype(self.small), rivals.astype(self.small), alpha)
         ends = np.cumsum(load.sizes).tolist()
-        parts = _cut(held, list(zip([0, *ends[:-1]], ends, strict=True)))
+        parts = _cut(held, list(pairwise([0, *ends])))
         for piece, part in zip(load.pieces, parts, strict=True):
             self.lists[piece] = part
 
