@@ -115,7 +115,7 @@ Words of 20 classes, 50,000 rows, 50,000 columns, `tol=1e-3`, eight loads; passe
 | top-k, k = 5 | 1 | 10 | 8 | 0.8 | 2.9 |
 
 Warm starts and checkpoints keep the duals. Parquet files, functions, machines with a penalised intercept and
-`ODMClassifier` with `mu > 0` go by gradients of the smoothed problem instead, with far more readings.
+`ODMClassifier` go by gradients of the smoothed problem instead, with far more readings.
 """
 
 

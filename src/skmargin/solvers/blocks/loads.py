@@ -72,7 +72,7 @@ class LoadState(BlockState):
 
 def suits_loads(rows: Any, problem: BlockProblem) -> bool:
     """Whether this gear knows such rows and such a machine."""
-    return getattr(rows, "in_any_order", False) and problem.intercept != "penalized" and not problem.mu > 0
+    return getattr(rows, "in_any_order", False) and problem.intercept != "penalized" and problem.loss != "odm"
 
 
 def solve_loads(
