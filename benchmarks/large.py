@@ -154,7 +154,7 @@ def counting(rows: Any) -> list[int]:
         return inner
 
     rows._batches = counted(rows._batches)
-    if hasattr(rows, "_pieces"):
+    if rows._pieces is not None:
         rows._pieces = counted(rows._pieces)
     return reads
 
