@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import getitem
 from typing import Any, NamedTuple
 
 import dask
@@ -22,6 +23,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
 from .blocks import Block, Sums, Task, map_blocks, rows_in_block
+from .chains import ChainTask, Kept, chain_count, dealt
 
 Graph = dict[Any, Any]  # of Dask: keys and tasks
 FAN_IN = 8  # sums that are added by one task: a tree of 64 partitions has two levels
@@ -120,17 +122,58 @@ class DaskRows:
             if size:
                 level.append((work, number))
                 graph[level[-1]] = _partition_sums, self._keys[number], number, first, size, shared
-        while len(level) > 1:
-            parts = [level[at : at + FAN_IN] for at in range(0, len(level), FAN_IN)]
-            level = [(add, len(graph) + place) for place in range(len(parts))]
-            graph |= {key: (_added, part, shared) for key, part in zip(level, parts, strict=True)}
-        sums: Sums = self._computed(graph, level)[0]
+        sums: Sums = self._computed(graph, _tree(graph, level, add, shared))[0]
         return sums
 
-    def _computed(self, graph: Graph, keys: list[Any]) -> list[Any]:
-        """The values of some keys of a graph over the partitions."""
+    @property
+    def n_chains(self) -> int:
+        """How many chains `map_chains` makes of the partitions."""
+        return chain_count(self.n_blocks)
+
+    def map_chains(self, task: ChainTask, kept: Kept | None = None) -> tuple[Any, Kept]:
+        """The sums of a round in which partitions keep something, and what they keep; ``kept`` is of the last round."""
+        name = f"skmargin-{task.name}"
+        shared, first, carry, work, add, keep = (
+            _key(name + end) for end in ("-point", "-open", "-carry", "", "-add", "-keep")
+        )
+        graph: Graph = {shared: _Shared(task, self.classes, self.per_class, self.dtype)}
+        before = Kept() if kept is None else kept
+        graph |= before.values
+        level: list[Any] = []
+        keys: list[Any] = []
+        for chain, partitions in enumerate(dealt([number for number, size in enumerate(self._sizes) if size])):
+            old = (before.key, "chain", chain) if kept else None
+            carried: Any = (first, chain)
+            graph[carried] = _opened, old, shared
+            for number in partitions:
+                given = (before.key, number) if kept else None
+                at = work, number
+                graph[at] = (
+                    _visited,
+                    self._keys[number],
+                    number,
+                    self._first[number],
+                    self._sizes[number],
+                    given,
+                    carried,
+                    shared,
+                )
+                carried, held = (carry, number), (keep, number)
+                graph[carried], graph[held] = (getitem, at, 0), (getitem, at, 1)
+                keys.append(held)
+            closed = work, "chain", chain
+            graph[closed] = _closed, carried, old, shared
+            level.append((add, "chain", chain))
+            keys.append((keep, "chain", chain))
+            graph[level[-1]], graph[keys[-1]] = (getitem, closed, 0), (getitem, closed, 1)
+        level = _tree(graph, level, add, shared)
+        sums, *values = self._computed(graph, level, keys)
+        return sums, Kept(keep, dict(zip(keys, values, strict=True)))
+
+    def _computed(self, graph: Graph, keys: list[Any], held: Sequence[Any] = ()) -> list[Any]:
+        """The values of some keys of a graph over the partitions, and handles of those that stay where they are."""
         whole = {**self._graph, **graph}
-        return _compute([Delayed(key, whole) for key in keys])
+        return _compute([Delayed(key, whole) for key in keys], [Delayed(key, whole) for key in held])
 
 
 class _Shared(NamedTuple):
@@ -142,6 +185,15 @@ class _Shared(NamedTuple):
     dtype: Any
 
 
+def _tree(graph: Graph, level: list[Any], add: str, shared: str) -> list[Any]:
+    """Tasks that add up sums in a fixed tree, put into the graph; returned is the list of the one key at its top."""
+    while len(level) > 1:
+        parts = [level[at : at + FAN_IN] for at in range(0, len(level), FAN_IN)]
+        level = [(add, len(graph) + place) for place in range(len(parts))]
+        graph |= {key: (_added, part, shared) for key, part in zip(level, parts, strict=True)}
+    return level
+
+
 def _keys_of(partition: Partition | Delayed) -> Any:
     if isinstance(partition, Delayed):
         return partition.key
@@ -150,6 +202,33 @@ def _keys_of(partition: Partition | Delayed) -> Any:
 
 def _partition_sums(partition: Sequence[Any], number: int, first: int, size: int, shared: _Shared) -> Any:
     """The sums of a task over one partition."""
+    whole = _block(partition, number, first, size, shared)
+    step = rows_in_block(whole.X) if len(whole.y) else 1
+    blocks = (whole.cut(at, min(at + step, len(whole.y))) for at in range(0, len(whole.y), step))
+    return map_blocks(blocks, shared.task, 1, 1)  # threads of a worker have tasks of their own
+
+
+def _opened(kept: Any, shared: _Shared) -> Any:
+    """What a chain begins with."""
+    return shared.task.open(kept)
+
+
+def _visited(
+    partition: Sequence[Any], number: int, first: int, size: int, kept: Any, carried: Any, shared: _Shared
+) -> tuple[Any, Any]:
+    """What a partition hands on, and what it keeps."""
+    result: tuple[Any, Any] = shared.task.visit(carried, _block(partition, number, first, size, shared), kept)
+    return result
+
+
+def _closed(carried: Any, kept: Any, shared: _Shared) -> tuple[Any, Any]:
+    """The sums of a chain, and what it keeps."""
+    result: tuple[Any, Any] = shared.task.close(carried, kept)
+    return result
+
+
+def _block(partition: Sequence[Any], number: int, first: int, size: int, shared: _Shared) -> Block:
+    """A partition as all tasks see it."""
     X, y, weight = _arrays(*partition)
     if not X.shape[0] == len(y) == len(weight) == size:
         raise PartitionError(
@@ -160,10 +239,7 @@ def _partition_sums(partition: Sequence[Any], number: int, first: int, size: int
     if len(keep) < len(y):
         X, y, weight = X[keep], y[keep], weight[keep]
     codes = np.searchsorted(shared.classes, y).astype(np.int32)
-    whole = Block(X, codes, weight * shared.per_class[codes], first)
-    step = rows_in_block(X) if len(y) else 1
-    blocks = (whole.cut(at, min(at + step, len(y))) for at in range(0, len(y), step))
-    return map_blocks(blocks, shared.task, 1, 1)  # threads of a worker have tasks of their own
+    return Block(X, codes, weight * shared.per_class[codes], first)
 
 
 def _added(parts: list[Any], shared: _Shared) -> Any:
@@ -241,12 +317,15 @@ def _key(name: str) -> str:
     return f"{name}-{dask.base.tokenize(object())}"
 
 
-def _compute(values: list[Delayed]) -> list[Any]:
-    """The results, on the current client or on threads; an interrupt cancels the tasks."""
+def _compute(values: list[Delayed], held: Sequence[Delayed] = ()) -> list[Any]:
+    """The results, on the current client or on threads; an interrupt cancels the tasks.
+
+    Those of ``held`` stay on the workers: returned are their futures.
+    """
     client = current_client()
     if client is None:
-        return list(dask.compute(*values, scheduler="threads"))
-    return _on_cluster(client, values)
+        return list(dask.compute(*values, *held, scheduler="threads"))
+    return _on_cluster(client, values, held)
 
 
 def current_client() -> Any:
@@ -260,13 +339,13 @@ def current_client() -> Any:
     return client if client.status == "running" else None
 
 
-def _on_cluster(client: Any, values: list[Delayed]) -> list[Any]:
+def _on_cluster(client: Any, values: list[Delayed], held: Sequence[Delayed] = ()) -> list[Any]:
     from distributed import CancelledError, KilledWorker
 
     for _ in range(ATTEMPTS):
-        futures = client.compute(values)
+        futures = client.compute([*values, *held])
         try:
-            return _gather(client, futures)
+            return [*_gather(client, futures[: len(values)]), *futures[len(values) :]]
         except (KilledWorker, CancelledError):
             # A task was on so many workers that died that Dask blames the task, or gives up those that need it.  Ours
             # do not kill workers: again, once the scheduler has forgotten them, which nothing may refer to any more.

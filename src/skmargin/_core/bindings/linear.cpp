@@ -83,6 +83,44 @@ Result block_ascent(const Rows& rows, const Problem& problem, const Options& opt
     return make_result(std::move(W), std::move(intercepts), std::move(start.b), write_duals(start.duals), out);
 }
 
+// Passes over rows that are a part of a problem's (BlockAscent::visit_all), centred at `mean` where their intercept is
+// free: class vectors W and intercepts b are given; returned are those after the steps, and the new duals.  `proximal`
+// is the weight of the intercept's square in the curvature of a block.
+nb::tuple ascend_part(const Rows& rows, const Problem& problem, const Options& options, Matrix<double> W,
+                      Vector<double> b, const DualArrays& duals, std::optional<Vector<double>> mean, double proximal,
+                      const BlockAscentTuning& tuning) {
+    const int32_t k = problem.n_classes;
+    check_labels(problem.y, rows.n, k);
+    check_duals(duals, rows.n, k);
+    require(W.shape(0) == static_cast<size_t>(k) && W.shape(1) == rows.d && b.size() == static_cast<size_t>(k),
+            "class vectors do not fit the rows");
+    require(!mean || mean->size() == rows.d, "the mean does not fit the rows");
+    DualLists lists(static_cast<int64_t>(rows.n));
+    std::vector<double> V(static_cast<size_t>(k) * rows.d), intercepts(k);
+    {
+        nb::gil_scoped_release unlocked;
+        read_duals(duals, lists);
+        with_rows(rows, k, [&](const auto& view) {
+            with_loss(problem, problem.cap.data(), false, [&]<class Loss>(const Loss& loss) {
+                using View = std::remove_cvref_t<decltype(view)>;
+                InterruptPoll poll(poll_python);
+                ThreadTeam team(poll, 1);
+                RowGeometry<View> geo(view);
+                if (mean) geo.centre_with({mean->data(), mean->data() + rows.d}, proximal);
+                std::vector<double> multipliers(b.data(), b.data() + k);
+                BlockAscent<View, Loss> ascent(geo, loss, problem.y.data(), lists, multipliers.data(), team,
+                                               options.seed, tuning);
+                ascent.state.model.start_at(W.data(), b.data());
+                ascent.visit_all(options.max_iter);
+                ascent.state.model.publish(V.data(), intercepts.data());
+            });
+        });
+    }
+    const size_t classes = static_cast<size_t>(k);
+    return nb::make_tuple(to_numpy(std::move(V), {classes, rows.d}), to_numpy(std::move(intercepts), {classes}),
+                          write_duals(lists));
+}
+
 // The numbers of dense rows that are not zero, `stored` of them, as CSR arrays (values, columns, row starts).
 template <class T>
 nb::tuple to_csr(Matrix<T> X, int64_t stored) {
@@ -131,6 +169,8 @@ nb::tuple moments(Matrix<T> X) {
 void bind_linear(nb::module_& m) {
     m.def("block_ascent", &block_ascent, "rows"_a, "problem"_a, "options"_a, nb::kw_only(), "b"_a, "duals"_a,
           "mean"_a.none(), "fit_intercept"_a, "tuning"_a = BlockAscentTuning(), "weight"_a = ProximalWeightTuning());
+    m.def("ascend_part", &ascend_part, "rows"_a, "problem"_a, "options"_a, nb::kw_only(), "W"_a, "b"_a, "duals"_a,
+          "mean"_a.none(), "proximal"_a, "tuning"_a = BlockAscentTuning());
     const auto array = [](const char* of) { return "numpy.typing.NDArray[numpy." + std::string(of) + "]"; };
     const auto bind_dense = [&]<class T>(T, const char* type) {
         const std::string csr = "tuple[" + array(type) + ", " + array("int32") + ", " + array("int32") + "]";

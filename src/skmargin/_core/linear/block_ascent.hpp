@@ -135,19 +135,21 @@ class BlockAscent {
         return pass_gap_;
     }
 
-    // So many passes over all samples, of which the first makes new lists, and a step of b.  Returns the sum of the
-    // gaps that the first pass has found.
-    double visit_all(int passes) {
+    // So many passes over all samples, of which the first makes new lists.  Returns the sum of the gaps that it found.
+    double visit_all(int64_t passes) {
         state.active.resize(state.n);
         std::iota(state.active.begin(), state.active.end(), 0u);
         for (int64_t i = 0; i < state.n; ++i) state.duals[i].active = SampleVisits<State>::never_scored;
         double gap = 0;
-        for (int p = 0; p < passes && !state.active.empty(); ++p) {
+        for (int64_t p = 0; p < passes && !state.active.empty(); ++p) {
             pass();
             if (p == 0) gap = pass_gap_;
         }
-        if (state.geo.intercept()) state.model.multiplier_step(b_, state.model.residual(b_));
         return gap;
+    }
+    // A step of b, where it is free.
+    void step_intercept() {
+        if (state.geo.intercept()) state.model.multiplier_step(b_, state.model.residual(b_));
     }
 
     double drift() const { return proximal_.drift(); }

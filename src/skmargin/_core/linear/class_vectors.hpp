@@ -208,6 +208,14 @@ class ClassVectors {
             }
         }
     }
+    // Start anywhere, whatever the duals: steps are added to these class vectors (k x d) and intercepts.
+    void start_at(const double* W, const double* b) {
+        clear();
+        for (int32_t l = 0; l < geo_.rows.k; ++l)
+            for (int64_t j = 0; j < geo_.rows.d; ++j)
+                geo_.rows.weight(V_.data(), l, j) = static_cast<T>(W[l * geo_.rows.d + j]);
+        std::copy(b, b + geo_.rows.k, base_.begin());
+    }
     void clear() {
         V_.clear();
         for (std::vector<double>* v : {&base_, &tilt_, &tot_}) std::fill(v->begin(), v->end(), 0.0);

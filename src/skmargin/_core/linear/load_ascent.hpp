@@ -94,6 +94,7 @@ class LoadAscent {
         BlockAscent<Loss> ascent(geo, loss, y, duals, b_.data(), team, seed, settings_.tuning,
                                  Model(geo, std::move(numbers_)));
         found_.gap += ascent.visit_all(passes);
+        ascent.step_intercept();
         bool balanced = true;
         if (last && settings_.mean) balanced = balance(ascent.state, rows);
         for (int64_t i = 0; i < rows.n; ++i)

@@ -13,6 +13,7 @@ from skmargin._runtime.progress import print_line
 from skmargin.rows.blocks import Block, BlockRows, Task
 from skmargin.rows.moments import Sample, look
 
+from . import local_rounds
 from .lbfgs import MOST_ROUNDS, solve_gradients
 from .loads import LoadStart, solve_loads, suits_loads
 from .newton import CLASS_ROWS, MOST_PASSES, SAMPLE_ROWS, BlockState, Refused, SavePoint, solve_blocks
@@ -107,7 +108,7 @@ def _solve_many_parameters(
     rows: BlockRows, problem: BlockProblem, solve_sample: Any, tol: float, max_iter: int, seed: int, start: Any,
     load_start: LoadStart | None, verbose: int, save: SavePoint | None,
 ) -> BlockState:  # fmt: skip
-    """By block ascent over loads, or, where rows come in one order only, by gradients: a sum of k d numbers a round."""
+    """By block ascent over loads, by local rounds on workers, or by gradients alone: a sum of k d numbers a round."""
     seen = look(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed)
     if suits_loads(rows, problem):
         return solve_loads(
@@ -115,6 +116,9 @@ def _solve_many_parameters(
         )  # type: ignore[arg-type]
     if start is None:
         start = solve_sample(seen.first, problem.C * seen.first.inflated())
-    return solve_gradients(
-        rows, problem, seen, start, tol=tol, max_rounds=min(MOST_ROUNDS, max_iter), verbose=verbose, save=save
-    )
+    given: dict[str, Any] = {
+        "tol": tol, "max_rounds": min(MOST_ROUNDS, max_iter), "verbose": verbose, "save": save,
+    }  # fmt: skip
+    if rows.remote and local_rounds.suits(problem):
+        return local_rounds.solve_local_rounds(rows, problem, seen, start, seed=seed, **given)
+    return solve_gradients(rows, problem, seen, start, **given)
