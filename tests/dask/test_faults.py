@@ -93,13 +93,39 @@ def test_the_same_bits_although_workers_are_killed_ten_times():
 
 
 @LOUD
-def test_a_worker_that_joins_late_and_one_that_is_slow():
+def test_a_worker_that_joins_late():
     calm = numbers(CrammerSingerSVC(random_state=0).fit(*collections()))
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         timer = threading.Timer(0.3, cluster.scale, [2])
         timer.start()
         assert numbers(CrammerSingerSVC(random_state=0).fit(*collections(0.03))) == calm
         timer.join()
+
+
+@LOUD
+def test_a_worker_that_is_slow():
+    calm = numbers(CrammerSingerSVC(random_state=0).fit(*collections()))
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster,
+        Client(cluster) as client,
+    ):
+        client.wait_for_workers(2)
+        slow, over = next(iter(cluster.workers.values())).pid, threading.Event()
+
+        def hinder():  # it stands still two thirds of the time
+            while not over.wait(0.05):
+                os.kill(slow, signal.SIGSTOP)
+                over.wait(0.1)
+                os.kill(slow, signal.SIGCONT)
+
+        thread = threading.Thread(target=hinder)
+        thread.start()
+        try:
+            found = numbers(CrammerSingerSVC(random_state=0).fit(*collections(0.02)))
+        finally:
+            over.set()
+            thread.join()
+    assert found == calm
 
 
 @LOUD

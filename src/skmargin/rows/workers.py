@@ -55,6 +55,7 @@ class PartitionFacts:
     counts: np.ndarray  # of rows with a positive weight
     weights: np.ndarray
     n_bytes: int
+    sparse: bool
     trouble: str  # why it cannot be used, or nothing
 
 
@@ -86,6 +87,11 @@ class DaskRows:
                 raise PartitionError(
                     f"Partition {number} of {len(facts)} has {fact.n_features} features, the first one "
                     f"{self.n_features}."
+                )
+            if fact.n_rows and fact.sparse != kept[0].sparse:
+                kinds = ("sparse", "dense") if fact.sparse else ("dense", "sparse")
+                raise PartitionError(
+                    f"Partition {number} of {len(facts)} holds {kinds[0]} rows, the first one {kinds[1]}."
                 )
         labels = _all_labels(facts)
         counts, mass = np.zeros(len(labels), dtype=np.int64), np.zeros(len(labels))
@@ -269,15 +275,15 @@ def _facts(partition: Sequence[Any]) -> PartitionFacts:
         X, y, weight = _arrays(*partition)
         trouble = _trouble(X, y, weight)
     except (TypeError, ValueError) as error:
-        return PartitionFacts(0, 0, "float64", none, none, none, 0, f"its rows are no numbers ({error}).")
+        return PartitionFacts(0, 0, "float64", none, none, none, 0, False, f"its rows are no numbers ({error}).")
     if trouble or not len(y):
-        return PartitionFacts(0, 0, "float64", none, none, none, 0, trouble)
+        return PartitionFacts(0, 0, "float64", none, none, none, 0, False, trouble)
     labels, at = np.unique(y, return_inverse=True)
     kept = weight > 0
     counts = np.bincount(at[kept], minlength=len(labels))
     weights = np.bincount(at[kept], weight[kept], minlength=len(labels))
     n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
-    return PartitionFacts(len(y), X.shape[1], X.dtype.name, labels, counts, weights, n_bytes, "")
+    return PartitionFacts(len(y), X.shape[1], X.dtype.name, labels, counts, weights, n_bytes, sparse.issparse(X), "")
 
 
 def _trouble(X: Any, y: np.ndarray, weight: np.ndarray) -> str:
