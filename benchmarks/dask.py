@@ -3,6 +3,7 @@
     python -m benchmarks.dask gauss [--rows 4e6]      # one worker and two, in memory; the cost of a round without rows
     python -m benchmarks.dask parquet [--rows 1e7]    # from files, each worker with a memory limit of 1 GB
     python -m benchmarks.dask text [--rows 1e6] [--tol 1e-2,1e-3]
+    python -m benchmarks.dask rounds [--rows 2.5e4]   # of text by gear and number of partitions, on threads
     python -m benchmarks.dask cost                    # of a row of 1,000 features, for the model of time
 
 Each part replaces its own figures in benchmarks/results/dask.json, from which `benchmarks.dask_page` writes the page.
@@ -22,8 +23,10 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import dask
 import numpy as np
@@ -33,7 +36,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skmargin import CrammerSingerSVC
 from skmargin.rows.blocks import Block
+from skmargin.rows.chains import chain_count
 from skmargin.rows.workers import DaskRows, Partition
+from skmargin.solvers.blocks import from_rows, local_rounds
 from skmargin.solvers.blocks.gradient import GradientPass
 from skmargin.solvers.blocks.passes import BlockProblem, Frame, SmoothPass
 
@@ -54,9 +59,9 @@ def gauss_part(part: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def text_part(part: int, n: int, length: int = 60) -> tuple[sparse.csr_array, np.ndarray]:
+def text_part(part: int, n: int, length: int = 60, features: int = TEXT[0]) -> tuple[sparse.csr_array, np.ndarray]:
     """Rows of words: Zipf's law, topics that shift it for each class, one label of twenty wrong; rows of length 1."""
-    (d, k), common = TEXT, np.random.default_rng(0)
+    d, k, common = features, TEXT[1], np.random.default_rng(0)
     share = 1 / (10.0 + np.arange(d))
     totals = [np.cumsum(share * np.exp(common.normal(size=d))) for _ in range(k)]
     rng = np.random.default_rng([2, part])
@@ -92,22 +97,26 @@ def _item(pair: tuple[Any, Any], place: int) -> Any:
 def rounds() -> Iterator[list[dict[str, Any]]]:
     """What each pass over the rows does, how long it takes, and what is sent to the tasks and comes back, in bytes."""
     found: list[dict[str, Any]] = []
-    inner = DaskRows.map_sum
+    inner = {name: getattr(DaskRows, name) for name in ("map_sum", "map_chains")}
 
-    def watched(self: DaskRows, task: Any) -> Any:
-        begin = time.perf_counter()
-        sums = inner(self, task)
-        seconds = time.perf_counter() - begin
-        found.append(
-            {"task": task.name, "seconds": seconds, "sent": len(pickle.dumps(task)), "back": len(pickle.dumps(sums))}
-        )
-        return sums
+    def watched(name: str) -> Any:
+        def run(self: DaskRows, task: Any, *kept: Any) -> Any:
+            begin = time.perf_counter()
+            result = inner[name](self, task, *kept)
+            seconds = time.perf_counter() - begin
+            sent, back = (len(pickle.dumps(one)) for one in (task, result if name == "map_sum" else result[0]))
+            found.append({"task": task.name, "seconds": seconds, "sent": sent, "back": back})
+            return result
 
-    DaskRows.map_sum = watched  # type: ignore[method-assign]
+        return run
+
+    for name in inner:
+        setattr(DaskRows, name, watched(name))
     try:
         yield found
     finally:
-        DaskRows.map_sum = inner  # type: ignore[method-assign]
+        for name, method in inner.items():
+            setattr(DaskRows, name, method)
 
 
 @contextlib.contextmanager
@@ -233,22 +242,43 @@ def text(n: int, tols: list[float]) -> dict[str, Any]:
     return found
 
 
+def gears(n: int) -> dict[str, Any]:
+    """Rounds of text by gear, partitions and tolerance: on the threads of this process, which changes no bit."""
+    d, k = 20_000, TEXT[1]
+    found: dict[str, Any] = {"rows": n, "features": d, "classes": k, "fits": []}
+    X, y = text_part(0, n, features=d)
+    for gear, partitions, tol in (
+        ("local", 8, 1e-2), ("local", 32, 1e-2), ("local", 128, 1e-2), ("gradients", 8, 1e-2), ("local", 8, 1e-3),
+    ):  # fmt: skip
+        cuts = [n * part // partitions for part in range(partitions + 1)]
+        parts = [[dask.delayed(values[a:b]) for a, b in pairwise(cuts)] for values in (X, y)]
+        chosen = mock.patch.object(local_rounds, "suits", lambda problem, gear=gear: gear == "local")
+        with chosen, mock.patch.object(from_rows, "SMALL_BYTES", 0):
+            begin = time.process_time()
+            one = fit(*parts, tol)
+        cpu = time.process_time() - begin
+        found["fits"].append(
+            {"gear": gear, "partitions": partitions, "chains": chain_count(partitions), "cpu": cpu, **one}
+        )
+        print(found["fits"][-1], flush=True)
+    return found
+
+
 def _stored(dask_worker: Any) -> int:
     return sum(int(value.nnz) for value in dask_worker.data.values() if sparse.issparse(value))
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("gauss", "parquet", "text", "cost"))
+    parser.add_argument("part", choices=("gauss", "parquet", "text", "rounds", "cost"))
     parser.add_argument("--rows", type=float)
     parser.add_argument("--tol", default="1e-2,1e-3")
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args(argv)
-    rows = int(args.rows or {"gauss": 4e6, "parquet": 1e7, "text": 1e6, "cost": 2e4}[args.part])
+    rows = int(args.rows or {"gauss": 4e6, "parquet": 1e7, "text": 1e6, "rounds": 2.5e4, "cost": 2e4}[args.part])
     tols = [float(tol) for tol in args.tol.split(",")]
-    found = (
-        text(rows, tols) if args.part == "text" else {"gauss": gauss, "parquet": parquet, "cost": cost}[args.part](rows)
-    )
+    parts = {"gauss": gauss, "parquet": parquet, "rounds": gears, "cost": cost}
+    found = text(rows, tols) if args.part == "text" else parts[args.part](rows)
     known = json.loads(args.out.read_text()) if args.out.exists() else {}
     args.out.write_text(json.dumps({**known, args.part: found}, indent=1) + "\n")
     print(json.dumps(found, indent=1))

@@ -1,5 +1,7 @@
 """What partitions may be: of unknown size, of several number types; and who hears how far a fit on them is."""
 
+from copy import deepcopy
+
 import dask
 import dask.array as da
 import numpy as np
@@ -107,3 +109,11 @@ def test_callbacks_hear_of_a_fit_on_collections(rows, client):
     assert len(heard.begun) == len(heard.ended) == STEPS + 1
     assert {name for name, _ in heard.begun} == {"CrammerSingerSVC"}
     assert numbers(model) == numbers(CrammerSingerSVC(random_state=0).fit(cut(rows[0]), cut(rows[1])))
+
+
+def test_many_values_that_were_made_without_a_call(rows):
+    X, y = rows
+    values = [[v[at : at + 500] for at in range(0, N, 500)] for v in (sparse.csr_array(X), y)]
+    model = CrammerSingerSVC(random_state=0).fit(*[[dask.delayed(part) for part in parts] for parts in values])
+    called = [[dask.delayed(deepcopy)(part) for part in parts] for parts in values]
+    assert numbers(model) == numbers(CrammerSingerSVC(random_state=0).fit(*called))

@@ -69,7 +69,8 @@ class DaskRows:
         given = [
             value for one in partitions for value in ([one] if isinstance(one, Delayed) else one) if value is not None
         ]
-        graphs = {id(value.dask): value.dask for value in given}  # blocks of one array share theirs
+        # Blocks of one array share their graph; a value that was made without a call makes a new one at each look.
+        graphs = {id(graph): graph for graph in [value.dask for value in given]}
         self._graph = {key: task for graph in graphs.values() for key, task in dict(graph).items()}
         self._keys = [_keys_of(partition) for partition in partitions]
         check = _key("skmargin-check")

@@ -162,7 +162,7 @@ class LocalRound(ChainTask):
 
 
 def _received(problem: BlockProblem, W: tuple[Any, ...], rest: tuple[Any, ...], mean: tuple[Any, ...]) -> LocalRound:
-    return LocalRound(problem, unpacked(W), *rest, mean=unpacked(mean)[0])
+    return LocalRound(problem, unpacked(W), *rest, unpacked(mean)[0])
 
 
 @dataclass(frozen=True)
