@@ -1,6 +1,7 @@
 """Many columns: rounds in which partitions keep their duals, and the optimum of the rows in memory."""
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -18,6 +19,8 @@ from skmargin.rows import workers
 from skmargin.rows.chains import LEAST_CHAINS, MOST_CHAINS, chain_count, dealt
 from skmargin.solvers.blocks import from_rows
 from skmargin.solvers.blocks.local_rounds import balance
+from skmargin.solvers.blocks.local_task import LocalRound
+from skmargin.solvers.blocks.passes import BlockProblem
 
 N, D, K, PARTS = 4000, 3000, 5, 10  # more partitions than chains
 
@@ -159,3 +162,17 @@ def test_balance_is_the_largest_feasible_scaling():
     _, _, Vt = np.linalg.svd(np.diag(other.sum(axis=1) + np.delete(flows[:, 4], 4)) - other.T)
     expected = np.abs(Vt[-1]) / np.abs(Vt[-1]).max()
     np.testing.assert_allclose(np.delete(factors, 4), expected, rtol=1e-8)
+
+
+def test_a_round_arrives_as_it_was_sent_without_features_that_no_row_has():
+    W, mean = np.zeros((3, 50_000), dtype=np.float32), np.zeros(50_000)
+    W[:, 7:40], mean[9:30] = 1.5, 0.25
+    task = LocalRound(BlockProblem(3, "max"), W, np.arange(3.0), 0.5, 8, 0.1, 3, 0.3, mean)
+    sums = task.zero()
+    sums.gradient[:, 11], sums.values[:] = 2.0, 1.0
+    for sent in (task, sums):
+        data = pickle.dumps(sent)
+        there = pickle.loads(data)
+        assert len(data) < 5000
+        for name, value in vars(sent).items():
+            assert np.array_equal(getattr(there, name), value) or value == getattr(there, name)

@@ -89,8 +89,8 @@ class LocalRound(ChainTask):
     mean: np.ndarray  # (d,), zeros unless the intercept is free
 
     def __reduce__(self) -> Any:  # features that no row has had so far are not sent
-        rest = self.b, self.share, self.chains, self.proximal, self.seed, self.width
-        return _received, (self.problem, packed(self.W), rest, packed(self.mean[None]))
+        rest = {name: getattr(self, name) for name in ("b", "share", "chains", "proximal", "seed", "width")}
+        return _received, (self.problem, packed(self.W), packed(self.mean[None]), rest)
 
     def zero(self) -> RoundSums:
         """Empty sums."""
@@ -161,8 +161,8 @@ class LocalRound(ChainTask):
         return W, b, Duals(start, rivals, alpha / chains)
 
 
-def _received(problem: BlockProblem, W: tuple[Any, ...], rest: tuple[Any, ...], mean: tuple[Any, ...]) -> LocalRound:
-    return LocalRound(problem, unpacked(W), *rest, unpacked(mean)[0])
+def _received(problem: BlockProblem, W: tuple[Any, ...], mean: tuple[Any, ...], rest: dict[str, Any]) -> LocalRound:
+    return LocalRound(problem, unpacked(W), mean=unpacked(mean)[0], **rest)
 
 
 @dataclass(frozen=True)
