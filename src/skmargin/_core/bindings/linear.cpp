@@ -100,20 +100,18 @@ nb::tuple ascend_part(const Rows& rows, const Problem& problem, const Options& o
     {
         nb::gil_scoped_release unlocked;
         read_duals(duals, lists);
-        with_rows(rows, k, [&](const auto& view) {
-            with_loss(problem, problem.cap.data(), false, [&]<class Loss>(const Loss& loss) {
-                using View = std::remove_cvref_t<decltype(view)>;
-                InterruptPoll poll(poll_python);
-                ThreadTeam team(poll, 1);
-                RowGeometry<View> geo(view);
-                if (mean) geo.centre_with({mean->data(), mean->data() + rows.d}, proximal);
-                std::vector<double> multipliers(b.data(), b.data() + k);
-                BlockAscent<View, Loss> ascent(geo, loss, problem.y.data(), lists, multipliers.data(), team,
-                                               options.seed, tuning);
-                ascent.state.model.start_at(W.data(), b.data());
-                ascent.visit_all(options.max_iter);
-                ascent.state.model.publish(V.data(), intercepts.data());
-            });
+        const auto view = any_rows(rows, k);
+        with_loss(problem, problem.cap.data(), false, [&]<class Loss>(const Loss& loss) {
+            InterruptPoll poll(poll_python);
+            ThreadTeam team(poll, 1);
+            RowGeometry geo(*view);
+            if (mean) geo.centre_with({mean->data(), mean->data() + rows.d}, proximal);
+            std::vector<double> multipliers(b.data(), b.data() + k);
+            BlockAscent<Loss> ascent(geo, loss, problem.y.data(), lists, multipliers.data(), team, options.seed,
+                                     tuning);
+            ascent.state.model.start_at(W.data(), b.data());
+            ascent.visit_all(options.max_iter);
+            ascent.state.model.publish(V.data(), intercepts.data());
         });
     }
     const size_t classes = static_cast<size_t>(k);

@@ -211,9 +211,11 @@ class ClassVectors {
     // Start anywhere, whatever the duals: steps are added to these class vectors (k x d) and intercepts.
     void start_at(const double* W, const double* b) {
         clear();
-        for (int32_t l = 0; l < geo_.rows.k; ++l)
-            for (int64_t j = 0; j < geo_.rows.d; ++j)
-                geo_.rows.weight(V_.data(), l, j) = static_cast<T>(W[l * geo_.rows.d + j]);
+        const AnyRows& rows = geo_.rows;
+        std::vector<double> placed(static_cast<size_t>(rows.weights_size()));
+        for (int32_t l = 0; l < rows.k; ++l)
+            for (int64_t j = 0; j < rows.d; ++j) placed[static_cast<size_t>(rows.place(l, j))] = W[l * rows.d + j];
+        rows.assign(V_, placed.data());
         std::copy(b, b + geo_.rows.k, base_.begin());
     }
     void clear() {
