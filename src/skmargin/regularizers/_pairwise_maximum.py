@@ -22,10 +22,10 @@ import numpy as np
 from .._numbers import WITH_SQUARE, checked
 from ._pairwise import PairwisePenalty, centred, differences, laplacian, power
 
-# In units of the distance below which kinks are rounded, which is a tenth of a level over the length of the rows: a level
-# then rounds the largest distance by about the share by which it rounds the loss, since distances at the optimum are ten to
-# some hundred times one over that length.  Of 18 fits 100 takes four times the CPU seconds, 10,000 takes 1.3 times, and so
-# does a width made of the distance itself (over the logarithm of the number of pairs).
+# In units of the distance below which kinks are rounded, which is a tenth of a level over the length of the rows: a
+# level then rounds the largest distance by about the share by which it rounds the loss, since distances at the
+# optimum are ten to some hundred times one over that length.  Of 18 fits 100 takes four times the CPU seconds, 10,000
+# takes 1.3 times, and so does a width made of the distance itself (over the logarithm of the number of pairs).
 _DISTANCE = 1000.0
 _SHARES = (1e-3, 1e-2, 0.1, 1.0, 1e3)  # of the mean conductance in those of all pairs; the last spreads evenly
 
