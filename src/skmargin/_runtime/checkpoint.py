@@ -8,6 +8,7 @@ import time
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -56,8 +57,10 @@ class Checkpoint:
         """Keep a point, with arrays of its duals if there are any, unless the last one was written a moment ago."""
         if time.monotonic() - self.written < SECONDS:
             return
+        kept: dict[str, Any] = {"mark": np.array(self.mark), "W": W, "b": b}
+        kept |= {f"duals{i}": part for i, part in enumerate(duals)}
         with atomic_write(self.path) as file:
-            np.savez(file, mark=np.array(self.mark), W=W, b=b, **{f"duals{i}": part for i, part in enumerate(duals)})
+            np.savez(file, **kept)
         self.written = time.monotonic()
 
     def remove(self) -> None:

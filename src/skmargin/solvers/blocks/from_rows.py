@@ -113,7 +113,7 @@ def _solve_many_parameters(
     if suits_loads(rows, problem):
         return solve_loads(
             rows, problem, seen, tol=tol, max_passes=max_iter, seed=seed, start=load_start, verbose=verbose, save=save
-        )  # type: ignore[arg-type]
+        )
     if start is None:
         start = solve_sample(seen.first, problem.C * seen.first.inflated())
     given: dict[str, Any] = {

@@ -14,10 +14,10 @@ returned the point, its objective and certified gap; in memory are the class vec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from scipy import sparse
@@ -30,7 +30,7 @@ from ...rows.blocks import Block
 from ...rows.files import CountedRows, prefetched
 from ...rows.moments import Overview
 from ..dual.state import dual_rescaling
-from .newton import BlockState
+from .newton import BlockState, SavePoint
 from .passes import BlockProblem
 
 LOAD_BYTES, LEAST_LOADS = 1 << 26, 8
@@ -70,7 +70,7 @@ class LoadState(BlockState):
         return LoadStart(ratio * W, b, duals._replace(alpha=ratio * duals.alpha))
 
 
-def suits_loads(rows: Any, problem: BlockProblem) -> bool:
+def suits_loads(rows: Any, problem: BlockProblem) -> TypeGuard[CountedRows]:
     """Whether this gear knows such rows and such a machine."""
     return getattr(rows, "in_any_order", False) and problem.intercept != "penalized" and problem.loss != "odm"
 
@@ -85,7 +85,7 @@ def solve_loads(
     seed: int = 0,
     start: LoadStart | None = None,
     verbose: int = 0,
-    save: Callable[[np.ndarray, np.ndarray, RowDuals], None] | None = None,
+    save: SavePoint | None = None,
 ) -> LoadState:
     """Solve to a relative duality gap of ``tol``; see the head of this file."""
     loads = _Loads(rows, problem, seed, start)

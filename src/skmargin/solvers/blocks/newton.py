@@ -87,7 +87,7 @@ class Refused:
 
 
 SampleSolver = Callable[[Sample, np.ndarray], tuple[np.ndarray, np.ndarray]]  # (rows, caps) -> W, b
-SavePoint = Callable[[np.ndarray, np.ndarray], None]  # W, b
+SavePoint = Callable[..., None]  # W, b, and the duals of a gear that has any
 
 
 def solve_blocks(
