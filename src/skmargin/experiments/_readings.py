@@ -196,19 +196,19 @@ def _folds(scores: Scores) -> list[str]:
     near, best, missed = [], 0, []
     for (data, method), (value, _) in scores.paper.items():
         gaps = [100 * figure - value for figure in scores.values(data, method).values()]
-        if gaps:
+        if len(gaps) > 1:
             near.append(np.abs(gaps) <= NEAR)
             least = min(gaps, key=abs)
             best += abs(least) <= NEAR
             missed += [f"{method} on {data} ({least:+.1f})"] if abs(least) > NEAR else []
-    common = min(map(len, near), default=0)
-    if common < 2:
+    if not near:
         return []
+    common = min(map(len, near))
     counts = np.sum([hits[:common] for hits in near], axis=0)
     return [
         f"**Luck of the folds.** With the same folds for all methods between {counts.min()} and {counts.max()} of "
-        f"{len(near)} figures lie within two points, in {common} choices of the folds. If every figure had the folds "
-        f"that suit it best, there would be {best}"
+        f"{len(near)} figures lie within two points, in {common} choices of the folds; sets with one choice so far are "
+        f"left out. If every figure had the folds that suit it best, there would be {best}"
         + (f"; no choice tried explains {', '.join(missed)}." if missed else ".")
     ]
 
