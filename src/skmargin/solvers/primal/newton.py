@@ -58,19 +58,21 @@ def _direct_step(H: np.ndarray, gradient: np.ndarray, intercept: bool) -> np.nda
     """``-H^-1 g``.  Nothing changes where a vector is added to all classes: ``H`` gets some curvature there.
 
     Every parameter is taken in the unit in which its own curvature is one, since features may be of very different
-    sizes.  The damping, for other directions without curvature, is one number for all features and one for the
-    intercept: neither the unit of the rows matters, nor, where they do not span all features, the basis they are in.
+    sizes.  The damping, for other directions without curvature, is a share of the mean curvature of the classes, most
+    of which may have none: that of the median feature, and that of the intercept apart.  So neither the unit of the
+    rows matters, nor, where they do not span all features, the basis they are in.
     """
     d, k = gradient.shape
-    diagonal = np.diagonal(H).copy()
-    H.reshape(d, k, d, k)[np.arange(d), :, np.arange(d), :] += diagonal.reshape(d, k).mean(axis=1)[:, None, None]
+    mean = np.diagonal(H).reshape(d, k).mean(axis=1)
+    H.reshape(d, k, d, k)[np.arange(d), :, np.arange(d), :] += mean[:, None, None]
     size = np.diagonal(H)
     unit = np.where(size > 0, 1 / np.sqrt(np.maximum(size, np.finfo(float).tiny)), 1.0)
     H *= unit[:, None]
     H *= unit
-    cut = (d - intercept) * k  # features before it
-    typical = np.r_[np.full(cut, np.median(diagonal[:cut])), np.full(intercept * k, np.median(diagonal[-k:]))]
-    H.flat[:: len(H) + 1] += _DAMPING * typical * unit**2 + np.finfo(float).eps
+    typical = np.full(d, np.median(mean[: d - intercept]))
+    if intercept:
+        typical[-1] = mean[-1]
+    H.flat[:: len(H) + 1] += _DAMPING * np.repeat(typical, k) * unit**2 + np.finfo(float).eps
     g = gradient.ravel() * unit
     try:
         step = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
