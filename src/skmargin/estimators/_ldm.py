@@ -241,6 +241,7 @@ class LDMClassifier(PairwiseMachines):
             )
         numbers = [one.coef for one in fitted], [one.intercept for one in fitted]
         self._publish(prepared, *numbers)
+        self.n_iter_ = max(one.n_iter for one in fitted)
         known = [one.objective for one in fitted]
         self.objective_ = self._published_objective(prepared, *numbers, known)
         check_finite(self, self.objective_)
@@ -248,7 +249,6 @@ class LDMClassifier(PairwiseMachines):
         if self.loss == "hinge":  # what the published machines have more than those of the solver is part of the gap
             risen = max(0.0, self.objective_ - sum(known)) / max(abs(sum(known)), self.lambda1, np.finfo(float).tiny)
             self.dual_gap_ = gap = gap + risen
-        self.n_iter_ = max(one.n_iter for one in fitted)
         if self.loss == "hinge" and gap > self.tol:
             self._warn_not_converged(gap)
         elif self.loss != "hinge" and gap > 0:  # what was reached instead of the tolerance

@@ -211,7 +211,12 @@ class PairwiseMachines(MarginClassifier):
         return total
 
     def _check_better_than_zero(self, objective: np.ndarray, size: np.ndarray, weight: np.ndarray) -> None:
-        """Refuse solutions of a linear system that are worse than none: rounding has taken all of their digits."""
+        """Refuse solutions of a linear system that are worse than none: rounding has taken all of their digits.
+
+        Iterations that were cut short may be worse, too, and warn.
+        """
+        if self.n_iter_ >= self.max_iter > 1:
+            return
         nothing = np.zeros(1)
         zero = float(self._objective(np.zeros((len(weight), 1)), weight[:, None], nothing, nothing, nothing)[0])
         if (objective - zero > WORSE * np.maximum(size, 1.0)).any():

@@ -128,13 +128,13 @@ class RidgeMachines(PairwiseMachines):
         solutions = [scale(s) if spec.normalised else s for s, _, _ in found]
         numbers = [s.coef for s in solutions], [s.intercept for s in solutions]
         self._publish(prepared, *numbers)
+        self.n_iter_ = max(1, *(n_iter for _, n_iter, _ in found))
         self.dual_gap_ = None
         strength = float(self._strengths()[chosen])
         with np.errstate(divide="ignore", over="ignore"):
             known = [float(np.sum(self._known_objective(solution.residual, strength))) for solution, _, _ in found]
         self.objective_ = self._published_objective(prepared, *numbers, known)
         check_finite(self, self.objective_)
-        self.n_iter_ = max(1, *(n_iter for _, n_iter, _ in found))
         if spec.penalty == "kernel":
             self._warn_of_cancelling(prepared, [s.coef for s in solutions])
         reached = max(one_reached for _, _, one_reached in found)

@@ -48,7 +48,16 @@ from ..certificate import NEGLIGIBLE
 from ..tuning import DEFAULT, Tuning
 from .box import EXACT, Box, Solve, maximise, polish
 from .lapack import cholesky, cholesky_solve, cholesky_solve_rows
-from .ldm_certificate import LdmPoint, LDMProblem, Rounding, gap_of_rows, kernel_scores, linear_rounding, row_lengths
+from .ldm_certificate import (
+    LdmPoint,
+    LDMProblem,
+    Rounding,
+    gap_of_rows,
+    kernel_scores,
+    linear_rounding,
+    linear_scores,
+    row_lengths,
+)
 from .ridge_spectrum import Solution, dense
 from .row_sources import products
 from .weighted_rows import WeightedRows
@@ -306,13 +315,13 @@ def solve_features_ldm(
 
     def machine(c: np.ndarray, enough: float) -> LdmPoint:
         def at(w: np.ndarray) -> tuple[LdmPoint, np.ndarray]:
-            f = products(X, w)
+            f, of_scores = linear_scores(X, lengths, w, problem.enough(tol))
             gathered = problem.gathered(problem.spread(f))
             missing = _back(X, c - gathered) - w
             dz = problem.spread(products(X, solve(missing)))  # z = z~ + dz is the best z for this w
             rest = missing - _back(X, problem.gathered(dz))
             terms = np.abs(c) + np.abs(gathered) + np.sqrt(problem.l2 * p) * np.abs(dz)
-            rounding = linear_rounding(lengths, w, terms)
+            rounding = linear_rounding(lengths, w, terms, of_scores)
             return LdmPoint(w, f, float(w @ w), 0.5 * float(rest @ rest + dz @ dz), rounding), missing
 
         return _refined(
@@ -353,7 +362,8 @@ def _solve_products(
 
     def scores(a: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, Rounding]:
         w = _back(X, a)
-        return w, products(X, w), float(w @ w), linear_rounding(lengths, w, terms)
+        f, of_scores = linear_scores(X, lengths, w, problem.enough(tol))
+        return w, f, float(w @ w), linear_rounding(lengths, w, terms, of_scores)
 
     return _solve_gram(inner_products(X, None, np.float64), scores, problem, tol, max_iter, seed, state, tuning)
 
@@ -416,13 +426,14 @@ def _solve_rows(
         g = found.g
         passes += found.n_iter
         w = _back(X, y * g)  # that of the ascent has the rounding of its steps, which the certificate must not have
-        f = products(X, w)
+        f, of_scores = linear_scores(X, lengths, w, problem.enough(tol))
         m = float(p @ (y * f))
         # the margins t at which the conjugate losses are attained, and the multipliers that belong to them
         t = np.maximum((lin - g) / kappa, np.minimum(1, (lin + cap - g) / kappa)) if l2 > 0 else np.ones(len(y))
         u = np.clip(g - lin + kappa * t, 0, cap)
         m_t = float(p @ t)
-        point = LdmPoint(w, f, float(w @ w), 0.0, linear_rounding(lengths, w, np.abs(g) + l2 * abs(mu - m_t) * p))
+        rounding = linear_rounding(lengths, w, np.abs(g) + l2 * abs(mu - m_t) * p, of_scores)
+        point = LdmPoint(w, f, float(w @ w), 0.0, rounding)
         certificate = gap_of_rows(problem, point, (u, t), w - l2 * (mu - m_t) * toward)
         relative = certificate[1] / certificate[2] if np.isfinite(certificate[1]) else np.inf
         if relative <= tol or passes >= max_iter or relative == np.inf:

@@ -13,7 +13,8 @@ import numpy as np
 
 from ...rows.arrays import Rows
 from ...rows.gram import row_blocks, squared_norms
-from ..certificate import UNIT
+from ..certificate import NEGLIGIBLE, UNIT
+from .row_sources import products
 
 TINY = 1e-300  # no size is smaller
 VALUE_STEPS = 8  # units of rounding of a computed kernel value, beside the lengths of its two rows
@@ -47,11 +48,25 @@ def row_lengths(X: Rows) -> np.ndarray:
     return np.sqrt(squared_norms(X, np.float64).astype(np.float64))
 
 
-def linear_rounding(lengths: np.ndarray, w: np.ndarray, terms: np.ndarray) -> Rounding:
-    """Of rows with these lengths, class vector w and the terms (n,) that the coefficients of w~ are sums of."""
-    length = float(np.linalg.norm(w))
-    f = (len(w) + 4) * UNIT * length * lengths
-    return Rounding(f, (len(w) + 4) * UNIT * length * length, (len(lengths) + 16) * UNIT * float(terms @ lengths))
+def linear_scores(X: Rows, lengths: np.ndarray, w: np.ndarray, enough: float) -> tuple[np.ndarray, np.ndarray]:
+    """``X w`` of rows with these lengths, and a bound on its rounding (n,).
+
+    In extended precision where that would be more than ``enough`` of ``||w||^2``.
+    """
+    square = float(w @ w)
+    steps = (len(w) + 4) * np.sqrt(square) * lengths
+    if UNIT * steps.max() <= enough * square:
+        return products(X, w), UNIT * steps
+    wide = w.astype(np.longdouble)
+    f = np.concatenate([np.asarray(X[rows].astype(np.longdouble) @ wide) for rows in row_blocks(*X.shape)])
+    f = f.astype(np.float64)
+    return f, 0.5 * float(np.finfo(np.longdouble).eps) * steps + UNIT * np.abs(f)
+
+
+def linear_rounding(lengths: np.ndarray, w: np.ndarray, terms: np.ndarray, of_scores: np.ndarray) -> Rounding:
+    """Of class vector w, rows with these lengths and the terms (n,) that the coefficients of w~ are sums of."""
+    of_norm = (len(w) + 4) * UNIT * float(w @ w)
+    return Rounding(of_scores, of_norm, (len(lengths) + 16) * UNIT * float(terms @ lengths))
 
 
 def kernel_scores(
@@ -90,6 +105,10 @@ class LDMProblem:
     def p(self) -> np.ndarray:
         """Weights that sum to one."""
         return self.weight / self.weight.sum()
+
+    def enough(self, tol: float) -> float:
+        """Rounding of the scores, beside ``||w||^2``, that costs a negligible part of a relative gap of ``tol``."""
+        return NEGLIGIBLE * tol / (2 * (self.C * float(self.weight.sum()) + self.l1 + TINY))
 
     def spread(self, f: np.ndarray) -> np.ndarray:
         """``sqrt(l2) B f``: half of its square is the term of the variance."""
