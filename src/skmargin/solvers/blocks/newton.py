@@ -310,7 +310,7 @@ class SmoothedNewton:
             found = self._sum(self.fresh_block, width, width)
             self.fresh_objective = half + found.loss
             goal = GAP_SHARE * self.tol * self.fresh_objective
-            ratio = float(np.sqrt(goal / max(found.residual, 1e-12 * goal)))
+            ratio = float(np.sqrt(goal / max(found.residual, 1e-12 * goal, np.finfo(float).tiny)))
             width = float(np.clip(width * np.clip(ratio, 0.1, 5.0), 1e-6, 1.0))
             if 1 / NEAR < ratio < NEAR:
                 break
