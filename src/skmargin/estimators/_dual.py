@@ -183,7 +183,8 @@ class DualMachine(KernelScores):
         cap, loss = self._margin_loss(problem)
         if isinstance(solution, ManyState):  # its last scan was of the published class vectors, in double precision
             terms = int(np.diff(problem.X.indptr).max(initial=0))
-            rounding = certificate.solver_rounding(solution, terms, cap, loss, problem.n_classes) / solution.objective
+            rounding = certificate.solver_rounding(solution, terms, cap, loss, problem.n_classes)
+            rounding /= max(solution.objective, np.finfo(float).tiny)
             return solution.objective, min(1.0, solution.gap + rounding), rounding
         if not centred and loss[0] != "odm" and solution.gap is not None:
             known = certificate.negligible_rounding(

@@ -118,7 +118,8 @@ def solve_loads(
             break
         if save is not None:
             save(*core.publish(False), loads.duals())
-    assert point is not None
+    if point is None:  # no objective was finite: the estimator refuses it, and says what to change
+        best, point = objective, core.publish(True)
     end = LoadStart(*core.publish(False), loads.duals())
     return LoadState(*point, 0.0, best, relative, done, problem.C, seen.sizes(), single, end)
 
