@@ -119,7 +119,8 @@ def solve_loads(
         if save is not None:
             save(*core.publish(False), loads.duals())
     if point is None:  # no objective was finite: the estimator refuses it, and says what to change
-        best, point = objective, core.publish(True)
+        W, b = core.publish(True)
+        best, point = objective, (W, b)
     end = LoadStart(*core.publish(False), loads.duals())
     return LoadState(*point, 0.0, best, relative, done, problem.C, seen.sizes(), single, end)
 
