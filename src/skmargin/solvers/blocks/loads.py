@@ -119,10 +119,10 @@ def solve_loads(
         if save is not None:
             save(*core.publish(False), loads.duals())
     if point is None:  # no objective was finite: the estimator refuses it, and says what to change
-        W, b = core.publish(True)
-        best, point = objective, (W, b)
+        best, point = objective, core.publish(True)
+    W, b = point
     end = LoadStart(*core.publish(False), loads.duals())
-    return LoadState(*point, 0.0, best, relative, done, problem.C, seen.sizes(), single, end)
+    return LoadState(W, b, 0.0, best, relative, done, problem.C, seen.sizes(), single, end)
 
 
 class _Load(NamedTuple):
