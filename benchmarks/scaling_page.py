@@ -115,8 +115,9 @@ Words of 20 classes, 50,000 rows, 50,000 columns, `tol=1e-3`, eight loads; passe
 | top-k, k = 5 | 1 | 10 | 8 | 0.8 | 2.9 |
 
 Warm starts and checkpoints keep the duals. Parquet files, functions, machines with a penalised intercept and
-`ODMClassifier` go by gradients of the smoothed problem instead, with far more readings. Of the table, the sorted file was cut
-into 64 pieces a load, as it is now, the others into 32. A fit takes two readings more, which count the rows and draw a sample.
+`ODMClassifier` go by gradients of the smoothed problem instead, with far more readings. Of the table, the
+sorted file was cut into 64 pieces a load, as it is now, the others into 32. A fit takes two readings more, which count
+the rows and draw a sample.
 """
 
 
