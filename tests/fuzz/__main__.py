@@ -1,14 +1,16 @@
 """A long run: ``python -m tests.fuzz --fits 100000 --seed 1`` (or ``make fuzz``) counts what breaks, and how.
 
 The number of a case is all that is needed to make it again (``--only``).  With ``--state`` a run that ended, or was
-ended, goes on where it was: the file holds the number of the case at hand, so that it names one that ended the process.
-Every failure is printed with its case; the exit code says whether there was one.
+ended (SIGTERM: it prints what it has counted), goes on where it was: the file holds the number of the case at hand, so
+that it names one that ended the process.  Every failure is printed with its case; the exit code says whether there was
+one.
 """
 
 import argparse
 import faulthandler
 import re
 import resource
+import signal
 import sys
 import time
 import traceback
@@ -81,6 +83,8 @@ class Run:
         name = self.options.machines[number % len(self.options.machines)] if self.options.machines else None
         case = make_case(choices, name, largest=self.options.largest)
         self.found["inputs"] += 1
+        self.found[f"gear {case.gear_name}"] += 1
+        self.found[f"machine {type(case.model).__name__}"] += 1
         if self.options.keep:
             keep(case, self.options.keep)
         rival = number % RIVAL == 0
@@ -117,7 +121,11 @@ def main():
     parser.add_argument("--machines", nargs="*", choices=sorted(MACHINES), help="in turn; default: all, by cost")
     parser.add_argument("--show", type=int, default=2, help="cases printed of each kind of failure")
     run = Run(parser.parse_args())
-    run()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        run()
+    except KeyboardInterrupt:
+        print("ended early")
     for kind, times in run.found.most_common():
         print(f"    {times:8d}  {kind}")
     print("CPU seconds:", ", ".join(f"{name} {spent:.0f}" for name, spent in run.spent.most_common()))

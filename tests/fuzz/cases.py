@@ -35,6 +35,7 @@ class Case:
     labels: np.ndarray
     weight: Any = None
     gear: dict = field(default_factory=dict)  # limits that the planner would have to reach for rarer gears
+    gear_name: str = "as planned"
 
     def user_rows(self):
         """The rows as the user has them, if these have scores of their own, else plain."""
@@ -122,12 +123,10 @@ LABELS = {
     "floats": lambda codes: codes / 1.0,
 }
 IN_BLOCKS = {(from_rows, "SMALL_BYTES"): 0}
-GEARS = [
-    {},
-    IN_BLOCKS,
-    {**IN_BLOCKS, (from_rows, "MEMORY_SHARE"): 0.0},
-    {**IN_BLOCKS, (from_rows, "MEMORY_SHARE"): 0.0, (from_rows, "MOST_PARAMETERS"): 0},
-]
+UNREAD = {**IN_BLOCKS, (from_rows, "MEMORY_SHARE"): 0.0}
+MANY_PARAMETERS = {**UNREAD, (from_rows, "MOST_PARAMETERS"): 0}
+GEARS = [{}, IN_BLOCKS, UNREAD, MANY_PARAMETERS]
+BLOCK_PASSES = 30  # most of them over rows of which each pass starts threads
 
 
 def _once():
@@ -196,15 +195,31 @@ def make_case(choices, name=None, wild=True, largest=24):
 def _take_gear(choices, case):
     """Once in a while a gear that only larger rows would have: in blocks, of very many classes, of many rows."""
     if sparse.issparse(case.given[0]) and choices.one_in(4):
-        case.model._tuning = FEW
-    elif choices.one_in(10):
+        case.model._tuning, case.gear_name = FEW, "very many classes"
+    elif choices.one_in(30):
         case.gear = {(module, "suits"): _once() for module in (linear, exact, many_rows)}
-    elif getattr(case.model, "_in_blocks", False) and choices.one_in(10):
+        case.gear_name = "many rows"
+    elif getattr(case.model, "_in_blocks", False) and choices.one_in(20):
+        case.gear_name = "in blocks"
+        _in_blocks(choices, case)
+
+
+def _in_blocks(choices, case):
+    """The rows of a case as arrays, a function or (rarely: a graph takes longer than many fits) a Dask collection."""
+    held = case.given[0] if sparse.issparse(case.given[0]) else case.rows
+    if isinstance(held, sparse.csc_array):
+        held = held.tocsr()
+    plain, half = (held, *case.given[1:]), (len(case.rows) + 1) // 2
+    case.gear = choices.pick(GEARS)
+    if case.gear is MANY_PARAMETERS and hasattr(case.model, "max_iter"):
+        case.model.set_params(max_iter=BLOCK_PASSES)
+    if choices.one_in(40):
         plain = (case.rows, *case.given[1:])
-        case.given, case.gear = (open_rows(plain),), choices.pick(GEARS)
-        if choices.one_in(40):  # a Dask graph takes longer than many fits
-            half = (len(case.rows) + 1) // 2
-            case.given = tuple(dask.array.from_array(part, chunks=(half, *part.shape[1:])) for part in plain)
+        case.given = tuple(dask.array.from_array(part, chunks=(half, *part.shape[1:])) for part in plain)
+    elif choices.one_in(2):
+        case.given = (open_rows(plain),)
+    else:
+        case.given = (open_rows(lambda: (tuple(part[:half] for part in plain), tuple(part[half:] for part in plain))),)
 
 
 def cases(name=None, wild=True, largest=24):

@@ -107,7 +107,7 @@ MACHINES = {
             LpNormSVC, p=[1.05, 1.1, 1.5, 2, 3, 50], loss=["hinge", "hinge", "squared_hinge", "log_loss"],
             solver=["auto", "auto", "auto", "paper"],
         ),
-        3,
+        2,
     ),
     "MultiMarginSVC": (_dual(MultiMarginSVC), 6),
     "ODMClassifier": (
@@ -117,18 +117,18 @@ MACHINES = {
         ),
         3,
     ),
-    "M3SVC": (_m3, 3),
+    "M3SVC": (_m3, 1),
     "SemiSupervisedMarginSVC": (_semi_supervised, 1),
     "LDMClassifier": (
         _pairwise(
             LDMClassifier, lambda1=_weight, lambda2=_weight,
             loss=lambda choices: choices.pick(["hinge", "least_squares"]),
         ),
-        3,
+        1,
     ),
     "LSSVC": (_pairwise(LSSVC), 4),
     "ULDMClassifier": (_pairwise(ULDMClassifier), 4),
-    "FuzzyPairwiseClassifier": (_fuzzy, 2),
+    "FuzzyPairwiseClassifier": (_fuzzy, 1),
 }  # fmt: skip
 TURNS = [name for name, (_, share) in MACHINES.items() for _ in range(share)]
 
