@@ -99,10 +99,13 @@ Machines: `CrammerSingerSVC`, `WestonWatkinsSVC`, `TopKSVC`, `ODMClassifier`, `M
 loss; the others say that they need all rows in memory.
 
 Rows with more than 2,000 parameters, such as text, are read into memory where they fit. Where they do not, and can be
-read in any order (LIBSVM, CSV and `.npy` files, arrays), block ascent goes over them in loads: the file in small
-pieces, dealt into loads anew for each pass, three local passes while a load is in memory. In memory are the class
-vectors, a few loads of 64 MB, and of the duals of all rows those that are not zero, nine bytes for each. Every reading
-is a pass and a certificate. Each load has a piece of every part of the file, so that sorted files do little harm.
+read in any order, block ascent goes over them in loads: the file in small pieces, dealt into loads anew for each pass,
+three local passes while a load is in memory. In memory are the class vectors, a few loads of 64 MB, and of the duals of
+all rows those that are not zero, nine bytes for each. Every reading is a pass and a certificate. Each load has a piece
+of every part of the file, so that sorted files do little harm. LIBSVM, CSV and `.npy` files and arrays can be read in
+any order, and Parquet files of at least 16 row groups of at most 256 MB. Other Parquet files and functions can be if
+`open_rows(..., cache=folder)` names a folder for a binary copy; without it they go by gradients of the smoothed
+problem, with far more readings.
 Words of 20 classes, 50,000 rows, 50,000 columns, `tol=1e-3`, eight loads; passes in memory and over the file:
 
 | machine | C | in memory | file | CPU s in memory | CPU s file |
@@ -114,10 +117,8 @@ Words of 20 classes, 50,000 rows, 50,000 columns, `tol=1e-3`, eight loads; passe
 | Weston-Watkins | 1 | 19 | 13 | 1.6 | 4.1 |
 | top-k, k = 5 | 1 | 10 | 8 | 0.8 | 2.9 |
 
-Warm starts and checkpoints keep the duals. Parquet files, functions, machines with a penalised intercept and
-`ODMClassifier` go by gradients of the smoothed problem instead, with far more readings. Of the table, the
-sorted file was cut into 64 pieces a load, as it is now, the others into 32. A fit takes two readings more, which count
-the rows and draw a sample.
+Warm starts and checkpoints keep the duals. Of the table, the sorted file was cut into 64 pieces a load, as it is now,
+the others into 32. A fit takes two readings more, which count the rows and draw a sample.
 """
 
 

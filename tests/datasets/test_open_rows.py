@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import functools
+import gc
 import gzip
 import os
 import signal
@@ -20,7 +22,7 @@ from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 from skmargin import M3SVC, CrammerSingerSVC, LpNormSVC, MultiMarginSVC, ODMClassifier, TopKSVC, WestonWatkinsSVC
-from skmargin.datasets import DataError, _open_rows, _row_cache, open_rows
+from skmargin.datasets import DataError, _batch_copy, _open_parquet, _open_rows, _row_cache, open_rows
 from skmargin.solvers.blocks import from_rows
 
 
@@ -46,7 +48,7 @@ def read(rows):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Several blocks, however small the data."""
-    for module in (_row_cache, _open_rows):
+    for module in (_row_cache, _open_rows, _open_parquet):
         monkeypatch.setattr(module, "BATCH_ROWS", 200)
     monkeypatch.setattr("skmargin.datasets._files.CHUNK", 5000)
 
@@ -75,6 +77,12 @@ def sources(tmp_path, X, y):
     yield open_rows(X, y), y
     yield open_rows(sparse.csr_array(X), y), y
     yield open_rows(lambda: ((X[a : a + 100], y[a : a + 100]) for a in range(0, len(X), 100))), y
+    for folder in ("copies", "copies"):  # made, and used again
+        yield open_rows(tmp_path / "many", target="kind", cache=tmp_path / folder), NAMES[y]
+    yield open_rows(lambda: ((X[a : a + 100], NAMES[y[a : a + 100]]) for a in range(0, len(X), 100)),
+                    cache=tmp_path / "copies"), NAMES[y]  # fmt: skip
+    yield open_rows(lambda: ((sparse.csr_array(X[a : a + 300]), y[a : a + 300]) for a in range(0, len(X), 300)),
+                    cache=tmp_path / "copies"), y  # fmt: skip
 
 
 def test_every_source_gives_the_rows_back_and_the_same_machine(tmp_path):
@@ -474,3 +482,103 @@ def test_ctrl_c_stops_a_fit():
     assert time.perf_counter() - begin < 0.8
     assert not hasattr(clf, "n_iter_")
     assert not [t for t in threading.enumerate() if t.name == "skmargin-read" and t.is_alive()]
+
+
+def test_row_groups_of_parquet_are_read_in_any_order(tmp_path):
+    X, y = data(n=2000)
+    for part, at in enumerate((0, 700, 1500)):
+        end = (700, 1500, 2000)[part]
+        frame(X[at:end], NAMES[y[at:end]]).to_parquet(tmp_path / f"part{part}.parquet", row_group_size=100)
+    rows = open_rows(tmp_path, target="kind")
+    assert rows.in_any_order
+    assert rows.edges.tolist() == list(range(0, 2001, 100))
+    ranges = [(1400, 1600), (0, 100), (650, 720), (5, 6), (1900, 2000)]
+    for (begin, end), batch in zip(ranges, rows.pieces(ranges), strict=True):
+        assert np.array_equal(batch.X, X[begin:end])
+        assert np.array_equal(batch.y, NAMES[y[begin:end]])
+    assert not open_rows(tmp_path / "part0.parquet", target="kind").in_any_order  # few row groups
+    assert open_rows(tmp_path / "part0.parquet", target="kind", cache=tmp_path / "copies").in_any_order
+
+
+def test_weights_and_single_precision_survive_the_copy(tmp_path):
+    X, y = data()
+    X, weight = X.astype(np.float32), np.linspace(0, 2, len(y))
+
+    def blocks():
+        for at in range(0, len(y), 100):
+            yield X[at : at + 100], y[at : at + 100], weight[at : at + 100]
+
+    rows = open_rows(blocks, cache=tmp_path)
+    (batch,) = rows.pieces([(150, 450)])
+    assert batch.X.dtype == np.float32
+    assert np.array_equal(batch.X, X[150:450])
+    assert np.array_equal(batch.weight, weight[150:450])
+    given, copied = CrammerSingerSVC(tol=1e-6).fit(open_rows(blocks)), CrammerSingerSVC(tol=1e-6).fit(rows)
+    assert np.allclose(given.coef_, copied.coef_, atol=1e-4)
+    del rows, copied
+    gc.collect()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("kind", ["function", "parquet"])
+def test_a_full_disk_and_ctrl_c_leave_no_copy(tmp_path, monkeypatch, error, kind):
+    X, y = data()
+    frame(X, y).to_parquet(tmp_path / "one.parquet")
+
+    def blocks():
+        yield X[:100], y[:100]
+        yield X[100:], y[100:]
+
+    calls = []
+
+    def some(*args):
+        calls.append(1)
+        if len(calls) == 2:
+            raise error
+        return numbers(*args)
+
+    numbers = _batch_copy._numbers
+    monkeypatch.setattr(_batch_copy, "_numbers", some)
+    source, target = (blocks, None) if kind == "function" else (tmp_path / "one.parquet", "kind")
+    with pytest.raises(DataError if isinstance(error, OSError) else KeyboardInterrupt, match=r"disk is full|\A\Z"):
+        open_rows(source, target, cache=tmp_path / "copies")
+    assert os.listdir(tmp_path / "copies") == []
+
+
+def blocks_of(*blocks):
+    yield from blocks
+
+
+def test_blocks_of_other_kinds_cannot_be_copied(tmp_path):
+    X, y = data()
+    single = X.astype(np.float32)
+    for other, message in [
+        ((single, y), None),
+        ((sparse.csr_array(X), y), "block 1: holds sparse float64 with labels, the blocks before hold dense float64"),
+        ((X, y, np.ones(len(y))), "block 1: holds dense float64 with labels and weights"),
+        ((X, NAMES[y]), "block 1: its labels are text"),
+        ((X, None), "block 1: holds dense float64 with nothing else"),
+    ]:
+        source = functools.partial(blocks_of, (X, y), other)
+        if message is None:
+            assert read(open_rows(source, cache=tmp_path))[0].shape == (2 * len(X), 4)
+            continue
+        with pytest.raises(DataError, match=message):
+            open_rows(source, cache=tmp_path)
+    with pytest.raises(
+        DataError, match="block 1: holds dense float64 with labels, the blocks before hold dense float32"
+    ):
+        open_rows(lambda: iter([(single, y), (X, y)]), cache=tmp_path)
+    gc.collect()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_of_the_user_is_no_copy(tmp_path):
+    X, y = data()
+    path = csv_file(tmp_path, X, y)
+    (tmp_path / "table.csv.rows").mkdir()
+    (tmp_path / "table.csv.rows" / "thesis.txt").write_text("dear")
+    with pytest.raises(DataError, match=r"a file of another kind, 'thesis.txt'; name another folder"):
+        open_rows(path, target="kind")
+    assert (tmp_path / "table.csv.rows" / "thesis.txt").read_text() == "dear"

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.preprocessing import MinMaxScaler
 
 from ..datasets import DataError
-from ..datasets._open_rows import _columns as columns_of
+from ..datasets._open_parquet import choose_columns as columns_of
 
 SECONDS = 30  # until a scheduler must have answered
 

@@ -15,19 +15,20 @@ from scipy import sparse
 from skmargin.rows.files import Batch, OpenRows
 from skmargin.rows.maps import refuse_cut_map
 
+from ._batch_copy import own_copy
 from ._files import DataError, open_data
 from ._libsvm import _parse_chunk
+from ._open_parquet import arrow_for_blocks, choose_columns, from_parquet
 from ._row_cache import (
     BATCH_BYTES,
     BATCH_ROWS,
     Chunk,
     cached,
-    dense_batches,
     labels_of,
     read_array,
+    read_batches,
     row_ranges,
-    sparse_batches,
-    stamp_of,
+    stamps,
 )
 
 _COMPRESSED = {".gz", ".bz2", ".xz"}
@@ -63,7 +64,9 @@ def open_rows(
         of features, for test data whose last features are all zero.
     cache : path, default=None
         Folder for the binary copy of a text file; None puts it beside the file.  It is used again as long as the size
-        and the time of the file stay the same.
+        and the time of the file stay the same.  Parquet files and functions are copied only if it is named: rows of
+        very many columns are then read in any order, which needs far fewer readings.  The copy of a function's rows is
+        made anew each time, and goes with the result.
 
     Returns
     -------
@@ -87,8 +90,8 @@ def open_rows(
     [(100,), (100,), (100,)]
     """
     if callable(source):
-        _refuse(source, target=target, features=features, cache=cache)
-        return _from_function(source)
+        _refuse(source, target=target, features=features)
+        return _from_function(source, cache)
     if isinstance(source, tuple):
         _refuse("a tuple", target=target, features=features, cache=cache)
         return _from_arrays(*source)
@@ -101,8 +104,7 @@ def open_rows(
         _refuse("an .npy file", features=features, cache=cache)
         return _from_arrays(path, target)
     if path.is_dir() or suffix in (".parquet", ".pq") or (glob.has_magic(str(source)) and not path.exists()):
-        _refuse("Parquet files", cache=cache)
-        return _from_parquet(source, target, features)
+        return from_parquet(source, target, features, cache)
     if not path.is_file():
         raise DataError(f"{source}: no such file.")
     if suffix in (".csv", ".tsv"):
@@ -123,7 +125,7 @@ def _refuse(what: Any, **given: Any) -> None:
 # ---- functions and arrays ----
 
 
-def _from_function(function: Callable[[], Any]) -> OpenRows:
+def _from_function(function: Callable[[], Any], cache: Any) -> OpenRows:
     name = getattr(function, "__name__", type(function).__name__)
 
     def batches() -> Iterator[Batch]:
@@ -133,7 +135,8 @@ def _from_function(function: Callable[[], Any]) -> OpenRows:
     first = next(batches(), None)
     if first is None:
         raise ValueError(f"{name}: the iterator that it returns is empty.")
-    return OpenRows(name, batches, int(np.shape(first.X)[1]) if np.ndim(first.X) == 2 else 0)
+    rows = OpenRows(name, batches, int(np.shape(first.X)[1]) if np.ndim(first.X) == 2 else 0)
+    return rows if cache is None else own_copy(rows, Path(cache))
 
 
 def _as_batch(given: Any, where: str) -> Batch:
@@ -205,7 +208,7 @@ def _from_arrays(X: Any, y: Any = None, weight: Any = None) -> OpenRows:
 
     files = [part.path for part in parts if isinstance(part, _NpyFile)]
     name = str(files[0]) if files else "X"
-    return OpenRows(name, batches, d, n_rows=n, stamp=_stamps(files) if files else None, pieces=pieces)
+    return OpenRows(name, batches, d, n_rows=n, stamp=stamps(files) if files else None, pieces=pieces)
 
 
 def _part(part: Any, name: str) -> Any:
@@ -216,139 +219,11 @@ def _part(part: Any, name: str) -> Any:
     return part if isinstance(part, np.ndarray) else np.asarray(part)
 
 
-def _stamps(files: list[Path]) -> Callable[[], Any]:
-    def stamp() -> Any:
-        try:
-            return [stamp_of(path) for path in files]
-        except OSError:
-            return None
-
-    return stamp
-
-
-# ---- tables ----
-
-
-def _columns(names: list[str], target: Any, features: Any, path: Any) -> tuple[int | None, list[int]]:
-    """Positions of the target and of the features."""
-
-    def position(wanted: Any) -> int:
-        if wanted in names:
-            return names.index(wanted)
-        if isinstance(wanted, int | np.integer) and -len(names) <= wanted < len(names):
-            return int(wanted) % len(names)
-        if isinstance(wanted, str) and wanted.lstrip("-").isdigit() and -len(names) <= int(wanted) < len(names):
-            return int(wanted) % len(names)
-        known = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
-        raise DataError(f"{path}: there is no column {wanted!r}; the columns are {known}.")
-
-    at = None if target is None else position(target)
-    if features is None:
-        chosen = [place for place in range(len(names)) if place != at]
-    elif isinstance(features, str | int):
-        raise ValueError(f"open_rows: features must be a list of columns, got {features!r}.")
-    else:
-        chosen = [position(one) for one in features]
-    if at in chosen:
-        raise DataError(f"{path}: the target {names[at]!r} cannot be one of the features.")
-    if not chosen:
-        raise DataError(f"{path}: there is no column besides the target.")
-    return at, chosen
-
-
-def _arrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError("Parquet and CSV in blocks need pyarrow: pip install 'skmargin[data]'.") from None
-    return pyarrow
-
-
-def _from_parquet(source: Any, target: Any, features: Any) -> OpenRows:
-    pa = _arrow()
-    import pyarrow.dataset as pads
-
-    given: Any = str(source)
-    if glob.has_magic(given) and not Path(given).exists():
-        given = sorted(glob.glob(given, recursive=True))
-        if not given:
-            raise DataError(f"{source}: no file has such a name.")
-    try:
-        table = pads.dataset(given, format="parquet", partitioning="hive")
-        files = sorted(map(Path, table.files))
-        if not files:
-            raise DataError(f"{source}: the folder holds no Parquet file.")
-        table = pads.dataset([str(path) for path in files], format="parquet", schema=table.schema,
-                             partitioning=table.partitioning)  # fmt: skip
-        n_rows = int(table.count_rows())
-    except FileNotFoundError:
-        raise DataError(f"{source}: no such file.") from None
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{source}: not sound Parquet files ({str(error).splitlines()[0][:200]}).") from None
-    schema = table.schema
-    names = [name for name in schema.names if not name.startswith("__index_level_")]
-    at, chosen = _columns(names, target, features, source)
-    kinds = [schema.field(names[place]).type for place in chosen]
-    for place, kind in zip(chosen, kinds, strict=True):
-        _check_kind(pa, kind, names[place], source)
-    dtype = np.float32 if all(kind in (pa.float32(), pa.float16()) for kind in kinds) else np.float64
-    step = max(1, min(BATCH_ROWS, BATCH_BYTES // (dtype().itemsize * len(chosen))))
-    columns = [names[place] for place in chosen]
-    wanted = columns if at is None else [*columns, names[at]]
-
-    def batches() -> Iterator[Batch]:
-        try:
-            scanner = table.scanner(
-                columns=wanted, batch_size=step, batch_readahead=1, fragment_readahead=1, use_threads=False
-            )
-            for block, some in enumerate(scanner.to_batches()):
-                where = f"{source}, block {block}"
-                X = np.empty((some.num_rows, len(columns)), dtype=dtype)
-                for j, name in enumerate(columns):
-                    X[:, j] = _numbers(some.column(j), name, where)
-                y = None if at is None else _labels(pa, some.column(len(columns)), names[at], where)
-                yield Batch(X, y, None)
-        except (pa.ArrowException, OSError) as error:
-            first = (str(error).splitlines() or [""])[0][:200]
-            raise DataError(f"{source}: cannot be read to the end ({first}).") from None
-
-    return OpenRows(str(source), batches, len(columns), n_rows=n_rows, feature_names=columns, stamp=_stamps(files))
-
-
-def _check_kind(pa: Any, kind: Any, name: str, path: Any) -> None:
-    t = pa.types
-    if not (t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind)):
-        raise DataError(f"{path}, column {name!r}: holds {kind}, not numbers. Name the columns to use with features.")
-
-
-def _refuse_missing(column: Any, name: str, where: str, what: str) -> None:
-    if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise DataError(f"{where}, row {row}, column {name!r}: the {what} is missing.")
-
-
-def _numbers(column: Any, name: str, where: str) -> np.ndarray:
-    _refuse_missing(column, name, where, "value")
-    if str(column.type).startswith("decimal"):
-        column = column.cast("float64", safe=False)
-    return column.to_numpy(zero_copy_only=False)
-
-
-def _labels(pa: Any, column: Any, name: str, where: str) -> np.ndarray:
-    _refuse_missing(column, name, where, "label")
-    kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_floating(kind):
-        return column.to_numpy(zero_copy_only=False)
-    if not pa.types.is_dictionary(kind):
-        column = column.dictionary_encode()
-    distinct = column.dictionary.to_pylist()
-    if not all(isinstance(label, str | int) for label in distinct):
-        raise DataError(f"{where}, column {name!r}: holds {kind}, not labels (whole numbers or text).")
-    return np.array(distinct)[column.indices.to_numpy(zero_copy_only=False)]
+# ---- text ----
 
 
 def _from_csv(path: Path, target: Any, features: Any, cache: Any) -> OpenRows:
-    pa = _arrow()
+    pa = arrow_for_blocks()
     import pyarrow.csv as pacsv
 
     head, start, line = _first_line(path)
@@ -360,7 +235,7 @@ def _from_csv(path: Path, target: Any, features: Any, cache: Any) -> OpenRows:
         raise DataError(
             f"{path}, line {line}: two columns are called {next(n for n in names if names.count(n) > 1)!r}."
         )
-    at, chosen = _columns(names, target, features, path)
+    at, chosen = choose_columns(names, target, features, path)
     columns = [names[place] for place in chosen]
     kinds: dict[str, Any] = {name: pa.float64() for name in columns}
     if at is not None:
@@ -396,11 +271,11 @@ def _from_csv(path: Path, target: Any, features: Any, cache: Any) -> OpenRows:
     folder, meta = cached(path, cache, about, begin, first, parse)
 
     def pieces(ranges: list[tuple[int, int]]) -> Iterator[Batch]:
-        return dense_batches(folder, meta, ranges)
+        return read_batches(folder, meta, ranges)
 
     return OpenRows(
         str(path), lambda: pieces(row_ranges(meta)), len(columns), n_rows=meta["n_rows"], feature_names=columns,
-        labels=labels_of(meta, path), stamp=_stamps([path]), pieces=pieces,
+        labels=labels_of(meta, path), stamp=stamps([path]), pieces=pieces,
     )  # fmt: skip
 
 
@@ -448,9 +323,9 @@ def _from_libsvm(path: Path, features: Any, cache: Any) -> OpenRows:
         d = int(features)
 
     def pieces(ranges: list[tuple[int, int]]) -> Iterator[Batch]:
-        return sparse_batches(folder, meta, d, base, ranges)
+        return read_batches(folder, meta | {"n_features": d}, ranges, base)
 
     return OpenRows(
         str(path), lambda: pieces(row_ranges(meta)), d, n_rows=meta["n_rows"],
-        labels=labels_of(meta, path), stamp=_stamps([path]), pieces=pieces,
+        labels=labels_of(meta, path), stamp=stamps([path]), pieces=pieces,
     )  # fmt: skip

@@ -28,6 +28,8 @@ from skmargin.rows.files import Batch
 from ._files import DataError, as_labels, line_chunks, open_data
 
 VERSION = 1
+NAMES = ("X.bin", "counts.bin", "indices.bin", "values.bin", "y.bin", "weight.bin")
+OURS = frozenset((*NAMES, "meta.json", "labels.npy", "journal"))  # what a copy may consist of
 BATCH_BYTES, BATCH_ROWS = 1 << 24, 1 << 17  # most of a block that is read from a cache
 
 
@@ -55,7 +57,7 @@ class Progress:
     labels: list[str] = field(default_factory=list)
 
 
-class _CannotWrite(Exception):
+class CannotWrite(Exception):
     """Told apart from errors of reading."""
 
     def __init__(self, error: OSError) -> None:
@@ -72,6 +74,18 @@ def stamp_of(path: Path) -> list[int]:
     return [found.st_size, found.st_mtime_ns]
 
 
+def stamps(files: list[Path]) -> Callable[[], Any]:
+    """What changes with the files; None where one is gone."""
+
+    def stamp() -> Any:
+        try:
+            return [stamp_of(path) for path in files]
+        except OSError:
+            return None
+
+    return stamp
+
+
 def cached(source: Path, cache: Any, about: dict[str, Any], start: int, line: int, parse: Parse) -> tuple[Path, dict]:
     """The folder of the cache of a text file, and its description; made now unless there is one.
 
@@ -79,18 +93,36 @@ def cached(source: Path, cache: Any, about: dict[str, Any], start: int, line: in
     """
     folder = _place(source, cache, about)
     wanted = {"version": VERSION, "source": source.name, "stamp": stamp_of(source), **about}
+    meta = known_copy(folder, wanted)
+    if meta is None:
+        meta = made_whole(folder, str(source), lambda part: _convert(source, part, wanted, start, line, parse))
+    return folder, meta
+
+
+def known_copy(folder: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
+    """The description of a copy that is there, whole and as wanted."""
     meta = _read_json(folder / "meta.json")
-    if meta is not None and {key: meta.get(key) for key in wanted} == wanted and _is_whole(folder, meta):
-        return folder, meta
+    known = meta is not None and {key: meta.get(key) for key in wanted} == wanted and _is_whole(folder, meta)
+    return meta if known else None
+
+
+def made_whole(folder: Path, source: str, write: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+    """Have a copy written under another name, and rename it when it is whole; after an error nothing is left."""
     part = folder.with_name(folder.name + ".part")
+    for place in (folder, part):
+        if place.is_dir() and (foreign := sorted({one.name for one in place.iterdir()} - OURS)):
+            raise DataError(
+                f"{source}: its binary copy would be {place}, where there is a file of another kind, {foreign[0]!r}; "
+                "name another folder with cache."
+            )
     try:
-        meta = _convert(source, part, wanted, start, line, parse)
+        meta = write(part)
         if folder.exists():
             shutil.rmtree(folder)
         os.replace(part, folder)
-    except (OSError, _CannotWrite) as failure:
+    except (OSError, CannotWrite) as failure:
         shutil.rmtree(part, ignore_errors=True)
-        error = failure.error if isinstance(failure, _CannotWrite) else failure
+        error = failure.error if isinstance(failure, CannotWrite) else failure
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DataError(
                 f"{source}: the disk is full; its binary copy goes to {folder.parent}, name another folder with cache."
@@ -102,7 +134,7 @@ def cached(source: Path, cache: Any, about: dict[str, Any], start: int, line: in
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
-    return folder, meta
+    return meta
 
 
 def _place(source: Path, cache: Any, about: dict[str, Any]) -> Path:
@@ -122,10 +154,18 @@ def _read_json(path: Path) -> Any:
 
 def _sizes(meta: dict[str, Any]) -> dict[str, int]:
     """How long each file of a cache must be."""
-    rows, stored = meta["n_rows"], meta["stored"]
+    rows, stored, size = meta["n_rows"], meta["stored"], number_type(meta).itemsize
+    found = {"X.bin": size * rows * meta["n_features"]}
     if meta["sparse"]:
-        return {"y.bin": 4 * rows, "counts.bin": 4 * rows, "indices.bin": 4 * stored, "values.bin": 8 * stored}
-    return {"y.bin": 4 * rows, "X.bin": 8 * rows * meta["n_features"]}
+        found = {"counts.bin": 4 * rows, "indices.bin": 4 * stored, "values.bin": size * stored}
+    if meta["labels"]:
+        found["y.bin"] = 4 * rows
+    return found | ({"weight.bin": 8 * rows} if meta.get("weights") else {})
+
+
+def number_type(meta: dict[str, Any]) -> np.dtype:
+    """The type of the numbers of the rows."""
+    return np.dtype(meta.get("dtype", "float64"))
 
 
 def _is_whole(folder: Path, meta: dict[str, Any]) -> bool:
@@ -165,7 +205,7 @@ def _convert(source: Path, part: Path, wanted: dict[str, Any], start: int, line:
                 journal.write(json.dumps(asdict(done)).encode() + b"\n")
                 journal.flush()
             except OSError as error:
-                raise _CannotWrite(error) from None
+                raise CannotWrite(error) from None
             report(min(1.0, done.offset / max(1, wanted["stamp"][0])))
     if stamp_of(source) != wanted["stamp"]:
         raise DataError(f"{source} changed while it was read; open it again.")
@@ -238,46 +278,64 @@ def labels_of(meta: dict[str, Any], source: Path) -> np.ndarray | None:
 def row_ranges(meta: dict[str, Any]) -> list[tuple[int, int]]:
     """The rows of a cache in blocks."""
     n = meta["n_rows"]
-    per_row = max(1.0, 12 * meta["stored"] / n) if meta["sparse"] else 8 * meta["n_features"]
+    size = number_type(meta).itemsize
+    per_row = max(1.0, (4 + size) * meta["stored"] / n) if meta["sparse"] else size * meta["n_features"]
     step = max(1, min(BATCH_ROWS, int(BATCH_BYTES / per_row)))
     return [(at, min(at + step, n)) for at in range(0, n, step)]
 
 
-def dense_batches(folder: Path, meta: dict[str, Any], ranges: list[tuple[int, int]]) -> Iterator[Batch]:
-    """The dense rows of a cache."""
-    d = meta["n_features"]
-    with open(folder / "X.bin", "rb") as rows, open(folder / "y.bin", "rb") as labels:
-        for begin, end in ranges:
-            rows.seek(8 * d * begin)
-            labels.seek(4 * begin)
-            X = read_array(rows, np.float64, (end - begin) * d).reshape(end - begin, d)
-            yield Batch(X, read_array(labels, np.int32, end - begin) if meta["labels"] else None, None)
+def read_batches(folder: Path, meta: dict[str, Any], ranges: list[tuple[int, int]], base: int = 0) -> Iterator[Batch]:
+    """The rows of ranges; ``base`` is the first index of sparse ones."""
+    d, dtype, sparse_rows = int(meta["n_features"]), number_type(meta), meta["sparse"]
+    rows: Iterator[Any]
+    with ExitStack() as stack:
+
+        def opened(name: str) -> IO[bytes]:
+            return stack.enter_context(open(folder / f"{name}.bin", "rb"))
+
+        labels, weights = opened("y") if meta["labels"] else None, opened("weight") if meta.get("weights") else None
+        rows = (
+            _sparse_rows(
+                [opened(name) for name in ("counts", "indices", "values")], meta["n_rows"], d, base, dtype, ranges
+            )
+            if sparse_rows
+            else _dense_rows(opened("X"), d, dtype, ranges)
+        )
+        for (begin, end), X in zip(ranges, rows, strict=True):
+            y, weight = _part_of(labels, np.int32, begin, end), _part_of(weights, np.float64, begin, end)
+            yield Batch(X, y, weight)
 
 
-def sparse_batches(
-    folder: Path, meta: dict[str, Any], d: int, base: int, ranges: list[tuple[int, int]]
-) -> Iterator[Batch]:
-    """The sparse rows of a cache."""
-    with (
-        open(folder / "counts.bin", "rb") as counts,
-        open(folder / "indices.bin", "rb") as indices,
-        open(folder / "values.bin", "rb") as values,
-        open(folder / "y.bin", "rb") as labels,
-    ):
-        first = _first_entries(counts, meta["n_rows"], ranges)
-        for begin, end in ranges:
-            rows = end - begin
-            counts.seek(4 * begin)
-            labels.seek(4 * begin)
-            indices.seek(4 * first[begin])
-            values.seek(8 * first[begin])
-            indptr = np.concatenate([[0], np.cumsum(read_array(counts, np.int32, rows), dtype=np.int64)])
-            stored = int(indptr[-1])
-            column = read_array(indices, np.int32, stored) - np.int32(base)
-            small = indptr.astype(np.int32)
-            X = sparse.csr_array((read_array(values, np.float64, stored), column, small), shape=(rows, d))
-            X.sort_indices()
-            yield Batch(X, read_array(labels, np.int32, rows), None)
+def _part_of(file: IO[bytes] | None, dtype: Any, begin: int, end: int) -> np.ndarray | None:
+    if file is None:
+        return None
+    file.seek(np.dtype(dtype).itemsize * begin)
+    return read_array(file, dtype, end - begin)
+
+
+def _dense_rows(file: IO[bytes], d: int, dtype: np.dtype, ranges: list[tuple[int, int]]) -> Iterator[np.ndarray]:
+    for begin, end in ranges:
+        file.seek(dtype.itemsize * d * begin)
+        yield read_array(file, dtype, (end - begin) * d).reshape(end - begin, d)
+
+
+def _sparse_rows(
+    files: list[IO[bytes]], n: int, d: int, base: int, dtype: np.dtype, ranges: list[tuple[int, int]]
+) -> Iterator[Any]:
+    counts, indices, values = files
+    first = _first_entries(counts, n, ranges)
+    for begin, end in ranges:
+        rows = end - begin
+        counts.seek(4 * begin)
+        indices.seek(4 * first[begin])
+        values.seek(dtype.itemsize * first[begin])
+        indptr = np.concatenate([[0], np.cumsum(read_array(counts, np.int32, rows), dtype=np.int64)])
+        stored = int(indptr[-1])
+        column = read_array(indices, np.int32, stored) - np.int32(base)
+        small = indptr.astype(np.int32)
+        X = sparse.csr_array((read_array(values, dtype, stored), column, small), shape=(rows, d))
+        X.sort_indices()
+        yield X
 
 
 def _first_entries(counts: IO[bytes], n: int, ranges: list[tuple[int, int]]) -> dict[int, int]:

@@ -59,11 +59,13 @@ class OpenRows:
         labels: np.ndarray | None = None,
         stamp: Callable[[], Any] | None = None,
         pieces: Callable[[list[tuple[int, int]]], Iterator[Batch]] | None = None,
+        edges: np.ndarray | None = None,
     ) -> None:
         self.name, self.n_features, self.n_rows, self.feature_names = name, n_features, n_rows, feature_names
         self._batches, self._labels, self._stamp = batches, labels, stamp
         self._seen = stamp() if stamp else None
         self._pieces = pieces
+        self.edges = edges  # rows at which pieces had better begin and end, the first and the last among them
         self.counts: tuple[np.ndarray, list[np.ndarray], np.ndarray] | None = None  # of the first read (`counted`)
         self.n_bytes = 0  # of all rows, once they are counted
         self.overviews: dict[Any, Any] = {}  # what solvers have seen of the rows, shared by fits on them
@@ -205,6 +207,11 @@ class CountedRows:
     def in_any_order(self) -> bool:
         """Whether there are `pieces`."""
         return self.rows.in_any_order
+
+    @property
+    def edges(self) -> np.ndarray | None:
+        """Rows at which `pieces` had better begin and end."""
+        return self.rows.edges
 
     @property
     def n_given(self) -> int:

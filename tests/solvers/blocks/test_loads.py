@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
-from skmargin import CrammerSingerSVC, TopKSVC, WestonWatkinsSVC
+from skmargin import CrammerSingerSVC, MultiMarginSVC, ODMClassifier, TopKSVC, WestonWatkinsSVC
 from skmargin.datasets import open_rows
 from skmargin.solvers.blocks import from_rows, loads
 
@@ -34,18 +35,34 @@ def optimum(X, y, weight, machine):
     F = X @ W.T + (np.ones((n, 1)) @ b if machine.fit_intercept else 0)
     own = np.eye(k)[y]
     margin = cp.reshape(cp.sum(cp.multiply(F, own), axis=1), (n, 1), order="C") @ np.ones((1, k)) - F
+    penalty, C = 0.5 * cp.sum_squares(W), machine.C
     hinges = cp.multiply(cp.pos(1 - margin), 1 - own)
-    if isinstance(machine, WestonWatkinsSVC):
+    if isinstance(machine, ODMClassifier):
+        losses = cp.square(cp.max(cp.multiply(cp.pos(1 - machine.theta - margin), 1 - own), axis=1))
+        C = C / (weight.sum() * (1 - machine.theta) ** 2)
+    elif isinstance(machine, WestonWatkinsSVC | MultiMarginSVC):
         losses = cp.sum(hinges, axis=1)
     elif isinstance(machine, TopKSVC):
         losses = cp.hstack([cp.sum_largest(hinges[i], machine.k) / machine.k for i in range(n)])
     else:
         losses = cp.max(hinges, axis=1)
-    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(W) + machine.C * (weight @ losses)))
+    if isinstance(machine, MultiMarginSVC):
+        pairs = [0.5 * cp.sum_squares(W[j] - W[l]) for j in range(k) for l in range(j)]
+        penalty += sum(pairs) + 0.5 * cp.sum_squares(b)
+    problem = cp.Problem(cp.Minimize(penalty + C * (weight @ losses)))
     return problem.solve(solver=cp.CLARABEL)
 
 
-@pytest.mark.parametrize("machine", [CrammerSingerSVC(C=0.05), WestonWatkinsSVC(C=0.3), TopKSVC(k=2)])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        CrammerSingerSVC(C=0.05),
+        WestonWatkinsSVC(C=0.3),
+        TopKSVC(k=2),
+        ODMClassifier(C=300.0, mu=0.0),
+        MultiMarginSVC(C=0.5),
+    ],
+)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "float32", "sorted"])
 def test_the_optimum_and_its_certificate(machine, fit_intercept, kind):
@@ -62,6 +79,41 @@ def test_the_optimum_and_its_certificate(machine, fit_intercept, kind):
     assert machine.dual_gap_ <= 1e-4
     assert machine.objective_ * (1 - machine.dual_gap_) <= least * (1 + 1e-7)
     assert least * (1 - 1e-7) <= machine.objective_ <= least * (1 + 1.1e-4)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_part_of_odm_that_is_not_convex(fit_intercept):
+    X, y, weight = data()
+    machine = ODMClassifier(C=300.0, mu=0.7, theta=0.3, fit_intercept=fit_intercept, tol=1e-4, warm_start=True)
+    machine.fit(open_rows((X, y, weight)))
+    margin = scores_beyond_rivals(machine, X, y)
+    losses = np.maximum(0, 0.7 - margin) ** 2 + 0.7 * np.maximum(0, margin - 1.3) ** 2
+    objective = 0.5 * np.sum(machine.coef_**2) + 300 / (weight.sum() * 0.7**2) * weight @ losses
+    assert machine.objective_ == pytest.approx(objective, rel=1e-10)
+    # The convex problem with the rivals of the solution has the objective of the machine, but for the gap.
+    F, k, n = machine.decision_function(X), 4, len(y)
+    F[np.arange(n), y] = -np.inf
+    W, b = cp.Variable((k, X.shape[1])), cp.Variable((1, k))
+    G = X @ W.T + (np.ones((n, 1)) @ b if fit_intercept else 0)
+    own, rival = np.eye(k)[y], np.eye(k)[F.argmax(axis=1)]
+    lead = cp.reshape(cp.sum(cp.multiply(G, own), axis=1), (n, 1), order="C") @ np.ones((1, k)) - G
+    low = cp.max(cp.multiply(cp.pos(0.7 - lead), 1 - own), axis=1)
+    high = cp.pos(cp.sum(cp.multiply(lead, rival), axis=1) - 1.3)
+    losses = weight @ (cp.square(low) + 0.7 * cp.square(high))
+    least = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(W) + 300 / (weight.sum() * 0.7**2) * losses)).solve(
+        solver=cp.CLARABEL
+    )
+    assert machine.dual_gap_ <= 1e-4
+    assert least * (1 - 1e-7) <= objective <= least * (1 + 1.1e-4)
+    passes = machine.n_iter_
+    assert machine.fit(open_rows((X, y, weight))).n_iter_ <= 3 < passes
+
+
+def scores_beyond_rivals(machine, X, y):
+    F, i = machine.decision_function(X), np.arange(len(y))
+    own = F[i, y]
+    F[i, y] = -np.inf
+    return own - F.max(axis=1)
 
 
 def test_same_bits_for_the_same_seed_and_any_number_of_threads():
@@ -136,8 +188,8 @@ def test_a_file_that_changes_between_passes(tmp_path, monkeypatch):
         CrammerSingerSVC().fit(rows)
 
 
-@pytest.mark.parametrize("suffix", ["svm", "csv"])
-def test_text_files(tmp_path, suffix):
+@pytest.mark.parametrize("suffix", ["svm", "csv", "parquet", "function"])
+def test_files_and_functions(tmp_path, suffix):
     from sklearn.datasets import dump_svmlight_file
 
     X, y, _ = data(n=200)
@@ -145,10 +197,17 @@ def test_text_files(tmp_path, suffix):
     if suffix == "svm":
         dump_svmlight_file(X, y, str(path))
         rows = open_rows(path)
+    elif suffix == "parquet":
+        names = [f"x{j}" for j in range(60)]
+        pd.DataFrame(X, columns=names).assign(y=y).to_parquet(path, row_group_size=11)
+        rows = open_rows(path, target="y")
+    elif suffix == "function":
+        rows = open_rows(lambda: ((X[a : a + 20], y[a : a + 20]) for a in range(0, 200, 20)), cache=tmp_path)
     else:
         np.savetxt(path, np.column_stack([X, y]), delimiter=",", fmt=["%.17g"] * 60 + ["%d"])
         rows = open_rows(path, target=60)
-    machine = CrammerSingerSVC(tol=1e-4).fit(rows)
+    machine = CrammerSingerSVC(tol=1e-4, warm_start=True).fit(rows)
+    assert machine._warm_state.solution.end is not None  # by block ascent over loads
     exact = CrammerSingerSVC(tol=1e-6).fit(X, y)
     assert exact.objective_ * (1 - 1e-6) <= machine.objective_ <= exact.objective_ * (1 + 1.1e-4)
 

@@ -54,7 +54,6 @@ class Loads {
         check_duals(duals, rows.n, n_classes_);
         require(problem.n_classes == n_classes_, "the number of classes has changed");
         require(!settings_.mean || settings_.mean->size() == rows.d, "the mean does not fit the rows");
-        require(!(problem.mu > 0), "rivals that are fixed are not known in loads");
         DualLists lists(static_cast<int64_t>(rows.n));
         {
             nb::gil_scoped_release unlocked;

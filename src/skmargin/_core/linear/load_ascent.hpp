@@ -103,7 +103,7 @@ class LoadAscent {
                     sum_.add(rows, i, loss.dual(i, duals[i].alpha, duals[i].size), cls, m, coef);
                 });
         numbers_ = ascent.state.model.release();
-        if (last) end_pass(balanced);
+        if (last) end_pass(balanced, Loss::can_stretch);
     }
 
     const LoadOutcome& found() const { return found_; }
@@ -146,9 +146,11 @@ class LoadAscent {
         std::vector<double> f(k), d(k);
         for (int64_t i = 0; i < geo.rows.n; ++i) {
             at.scores_all(i, f.data());
+            const int32_t fixed = loss.fixed_rival(i);
             int32_t m = 0;
+            if (fixed >= 0) d[m++] = f[y[i]] - f[fixed];  // it stands first
             for (int32_t l = 0; l < k; ++l)
-                if (l != y[i]) d[m++] = f[y[i]] - f[l];
+                if (l != y[i] && l != fixed) d[m++] = f[y[i]] - f[l];
             const double value = loss.value(i, d.data(), m);
             loss_ += value;
             if constexpr (Loss::can_stretch)
@@ -192,10 +194,11 @@ class LoadAscent {
         return std::all_of(outside.begin(), outside.end(), [&](double left) { return std::abs(left) <= most; });
     }
 
-    void end_pass(bool balanced) {
+    void end_pass(bool balanced, bool stretches) {
         found_.balanced = balanced;
         found_.dual = last_dual_ = sum_.value(none_, settings_.mean ? longest_ : 0.0);
-        if (scored_) found_.primal = stretch_.choose(loss_ + penalty_, penalty_);
+        if (scored_) found_.primal = loss_ + penalty_;
+        if (scored_ && stretches) found_.primal = stretch_.choose(found_.primal, penalty_);
         Model model(frame(), std::move(numbers_));
         model.assign(sum_.V(), sum_.totals(), b_);
         numbers_ = model.release();

@@ -110,7 +110,7 @@ def _solve_many_parameters(
 ) -> BlockState:  # fmt: skip
     """By block ascent over loads, by local rounds on workers, or by gradients alone: a sum of k d numbers a round."""
     seen = look(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed)
-    if suits_loads(rows, problem):
+    if suits_loads(rows):
         return solve_loads(
             rows, problem, seen, tol=tol, max_passes=max_iter, seed=seed, start=load_start, verbose=verbose, save=save
         )

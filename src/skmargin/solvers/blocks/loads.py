@@ -8,6 +8,10 @@ Loads that are always the same would need several times as many readings, and so
 rows: of each run of pieces that follow each other in the file, as many as there are loads, each load gets one, whatever
 the rows are sorted by.
 
+A penalised intercept is the weight of one more feature.  The loss of ODM with mu > 0 is solved as in ../odm/outer.py,
+with an outer step for each pass: the rivals are those at the point of its beginning, and its gap is that of the convex
+problem with these rivals.  The problem with mu = 0 gives the first ones.
+
 given    rows in blocks, a problem, perhaps the point and the duals of a solve of the same rows
 returned the point, its objective and certified gap; in memory are the class vectors, a load, and the duals of all rows
 """
@@ -25,11 +29,14 @@ from scipy import sparse
 from ..._core import _ext
 from ..._runtime.progress import print_line, report_gap
 from ..._runtime.threads import thread_count
-from ...rows.arrays import core_rows
+from ...rows.arrays import core_rows, with_constant
 from ...rows.blocks import Block
 from ...rows.files import CountedRows, prefetched
 from ...rows.moments import Overview
-from ..dual.state import dual_rescaling
+from ..dual.state import DualLists, dual_rescaling
+from ..odm.inner_linear import with_rivals
+from ..odm.outer import NO_RIVALS, closest_rivals
+from ..tuning import DEFAULT
 from .newton import BlockState, SavePoint
 from .passes import BlockProblem
 
@@ -66,13 +73,16 @@ class LoadState(BlockState):
         if self.end is None:
             return None
         W, b, duals = self.end
+        if (duals.alpha < 0).any():  # ODM: no bounds
+            ratio = C / self.C
+            return LoadStart(ratio * W, b, duals._replace(alpha=ratio * duals.alpha))
         ratio = dual_rescaling(np.array([C / self.C]), float(duals.alpha.sum()), float(np.vdot(W, W)))[0]
         return LoadStart(ratio * W, b, duals._replace(alpha=ratio * duals.alpha))
 
 
-def suits_loads(rows: Any, problem: BlockProblem) -> TypeGuard[CountedRows]:
-    """Whether this gear knows such rows and such a machine."""
-    return getattr(rows, "in_any_order", False) and problem.intercept != "penalized" and problem.loss != "odm"
+def suits_loads(rows: Any) -> TypeGuard[CountedRows]:
+    """Whether this gear can read such rows."""
+    return getattr(rows, "in_any_order", False)
 
 
 def solve_loads(
@@ -94,15 +104,18 @@ def solve_loads(
         mean=seen.mean if problem.intercept == "free" else None, tol=tol, threads=thread_count(rows.n_jobs),
     )  # fmt: skip
     if start is not None:
-        core.start(np.ascontiguousarray(start.W, dtype=np.float64), np.ascontiguousarray(start.b, dtype=np.float64))
+        core.start(*(np.ascontiguousarray(part, dtype=np.float64) for part in loads.joined(start.W, start.b)))
     best, bound, gap = np.inf, 0.0, np.inf
     point: tuple[np.ndarray, np.ndarray] | None = None
-    single = False
+    convex = not problem.mu > 0
+    upper = not convex and (start is not None or max_passes == 1)  # whether the part that is not convex is in
     for done in range(1, max_passes + 1):
-        scored = done == max_passes or (gap < np.inf and gap <= SCORE_FROM * tol * (bound + gap))
+        scored = upper or done == max_passes or (gap < np.inf and gap <= SCORE_FROM * tol * (bound + gap))
+        if upper:
+            loads.fix_rivals(core.publish(False) if done > 1 else (loads.joined(start.W, start.b) if start else None))
+            best, bound = np.inf, 0.0  # of a problem with other rivals
         core.begin_pass(scored)
         for load in loads.of_pass(done):
-            single = load.block.X.dtype == np.float32
             loads.keep(load, core.visit(*loads.given(load), passes=LOCAL_PASSES, last=load.last, seed=load.seed))
         loads.known = True
         gap, objective, dual, balanced = core.found()
@@ -114,15 +127,16 @@ def solve_loads(
         if verbose:
             certified = f"objective {best:.6g}, gap" if best < np.inf else "about"
             print_line(f"blocks: pass {done} in {loads.n_loads} loads, {certified} {relative:.1e}")
-        if best < np.inf and relative <= tol:
+        if best < np.inf and relative <= tol and (convex or upper):
             break
+        upper = upper or not (convex or (relative > DEFAULT.odm.start_tol and done + 1 < max_passes))
         if save is not None:
-            save(*core.publish(False), loads.duals())
+            save(*loads.split(*core.publish(False)), loads.duals())
     if point is None:  # no objective was finite: the estimator refuses it, and says what to change
         best, point = objective, core.publish(True)
-    W, b = point
-    end = LoadStart(*core.publish(False), loads.duals())
-    return LoadState(W, b, 0.0, best, relative, done, problem.C, seen.sizes(), single, end)
+    W, b = loads.split(*point)
+    end = LoadStart(*loads.split(*core.publish(False)), loads.duals())
+    return LoadState(W, b, 0.0, best, relative, done, problem.C, seen.sizes(), loads.single, end)
 
 
 class _Load(NamedTuple):
@@ -139,7 +153,10 @@ class _Loads:
     def __init__(self, rows: CountedRows, problem: BlockProblem, seed: int, start: LoadStart | None) -> None:
         self.rows, self.problem, self.seed = rows, problem, seed
         self.n_loads = max(LEAST_LOADS, -(-rows.n_bytes // LOAD_BYTES))
-        cuts = np.unique(np.linspace(0, rows.n_given, PIECES * self.n_loads + 1).astype(int)).tolist()
+        places = np.linspace(0, rows.n_given, PIECES * self.n_loads + 1).astype(int)
+        if rows.edges is not None:
+            places = rows.edges[np.searchsorted(rows.edges, places)]
+        cuts = np.unique(places).tolist()
         self.ranges = list(pairwise(cuts))
         self.n_loads = min(self.n_loads, len(self.ranges))
         small = np.min_scalar_type(problem.n_classes - 1)
@@ -149,6 +166,11 @@ class _Loads:
         duals = RowDuals(np.zeros(rows.n_rows, dtype=self.small), none, np.zeros(0)) if start is None else start.duals
         self.lists = _cut(duals, list(pairwise(kept)))
         self.known = start is None  # that they satisfy their bounds
+        self.constant = problem.constant if problem.intercept == "penalized" else 0.0  # one more feature
+        self.stored = self.constant
+        self.rivals_at: tuple[np.ndarray, np.ndarray] | None = None  # point that gives the rivals of ODM
+        self.mu = 0.0
+        self.single = False
 
     def of_pass(self, number: int) -> Iterator[_Load]:
         """All rows, dealt anew, while a thread reads the next load."""
@@ -175,13 +197,43 @@ class _Loads:
     def given(self, load: _Load) -> tuple[Any, Any, Any]:
         """Rows, problem and duals of a load, as the core takes them."""
         p, block = self.problem, load.block
+        X, dtype = block.X, block.X.dtype.type
+        if self.constant:  # as rows hold it, and with a square that is no smaller: bounds stay bounds
+            self.stored = float(np.nextafter(dtype(self.constant), dtype(np.inf)))
+            X = with_constant(X, self.stored)
+        self.single = dtype is np.float32
+        rivals = self._rivals(X, block.y)
         problem = _ext.Problem(
-            block.y, p.C * block.weight, p.n_classes, p.loss, top_k=p.top_k, mu=p.mu, theta=p.theta
+            block.y, p.C * block.weight, p.n_classes, p.loss, top_k=p.top_k, mu=self.mu, theta=p.theta,
+            fixed_rivals=rivals if self.mu > 0 else None,
         )  # fmt: skip
         held = _joined([self.lists[piece] for piece in load.pieces])
         start = np.concatenate([[0], np.cumsum(held.size, dtype=np.int64)])
         alpha = held.alpha if self.known else self._within_bounds(start, held.alpha, p.C * block.weight)
-        return core_rows(block.X, block.X.dtype.type), problem, (start, held.rivals.astype(np.int32), alpha)
+        duals = DualLists(start, held.rivals.astype(np.int32), alpha)
+        return core_rows(X, dtype), problem, with_rivals(duals, rivals) if p.loss == "odm" else duals
+
+    def fix_rivals(self, point: tuple[np.ndarray, np.ndarray] | None) -> None:
+        """From now on with the part of ODM that is not convex, the rivals being those at a point (None: zero)."""
+        self.mu, self.rivals_at = self.problem.mu, point
+
+    def _rivals(self, X: Any, y: np.ndarray) -> np.ndarray:
+        if not self.mu > 0:
+            return NO_RIVALS
+        if self.rivals_at is None:
+            return closest_rivals(np.zeros((len(y), self.problem.n_classes)), y)
+        W, b = self.rivals_at
+        return closest_rivals(np.asarray(X @ W.T.astype(X.dtype)) + b, y)
+
+    def split(self, W: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Class vectors and intercepts of the machine from those of the core."""
+        if not self.constant:
+            return W, b
+        return np.ascontiguousarray(W[:, :-1]), self.stored * W[:, -1]
+
+    def joined(self, W: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Those of the core from those of the machine."""
+        return (np.column_stack([W, b / self.stored]), np.zeros_like(b)) if self.constant else (W, b)
 
     def _within_bounds(self, start: np.ndarray, alpha: np.ndarray, cap: np.ndarray) -> np.ndarray:
         """The duals of other weights, shrunk until they satisfy the bounds of these."""

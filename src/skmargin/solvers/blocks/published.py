@@ -93,7 +93,7 @@ def _hidden(rows: BlockRows, problem: BlockProblem, found: BlockState, sizes: Si
     objective = found.objective
     spread = sizes.spread if problem.intercept == "free" else sizes.length
     wrong = UNIT * (rows.n_rows + 16) * steepness * spread
-    if found.single:  # errors of float32 are taken as independent, at two standard deviations
+    if found.single and found.width > 0:  # errors of float32 are taken as independent, at two standard deviations
         wrong += 2 * 2.0**-24 * steepness * spread / np.sqrt(rows.n_rows)
     hidden = wrong * (np.sqrt(2 * found.gap * objective) + 0.5 * wrong)
     if problem.intercept == "free":

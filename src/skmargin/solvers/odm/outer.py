@@ -66,9 +66,7 @@ class OdmProblem:
 
     def rivals(self, F: np.ndarray) -> np.ndarray:
         """The closest rival of each sample under the scores ``F`` (n, k)."""
-        F = F.copy()
-        F[np.arange(len(F)), self.y] = -np.inf
-        return F.argmax(axis=1).astype(np.int32)
+        return closest_rivals(F, self.y)
 
     def intercepts(self, b: np.ndarray) -> np.ndarray:
         """Intercepts of a start, or zeros where the problem has none."""
@@ -86,6 +84,13 @@ class OdmProblem:
         low, high = np.maximum(0, 1 - self.theta - margin), np.maximum(0, margin - 1 - self.theta)
         with np.errstate(over="ignore"):  # infinite: another point is better
             return float(self.cap @ (low * low + self.mu * high * high))
+
+
+def closest_rivals(F: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The rival with the largest score of each sample, for the scores ``F`` (n, k)."""
+    F = F.copy()
+    F[np.arange(len(F)), y] = -np.inf
+    return F.argmax(axis=1).astype(np.int32)
 
 
 @dataclass(frozen=True)
