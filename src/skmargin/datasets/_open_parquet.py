@@ -120,11 +120,11 @@ class _Reader:
         for begin, end in ranges:
             first, last = np.searchsorted(edges, begin, side="right") - 1, np.searchsorted(edges, end)
             parts = [part for place in range(first, last) for part in self._group(groups[place], place)]
-            X, y = (None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True))
+            X, y = zip(*parts, strict=True)
             some = slice(begin - int(edges[first]), end - int(edges[first]))
-            yield Batch(X[some], None if y is None else y[some], None)
+            yield Batch(np.concatenate(X)[some], None if self.target is None else np.concatenate(y)[some], None)
 
-    def _group(self, group: Any, place: int) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+    def _group(self, group: Any, place: int) -> Iterator[tuple[np.ndarray, Any]]:
         with self.errors():
             for some in group.scanner(schema=self.table.schema, batch_readahead=1, **self.wanted).to_batches():
                 yield self._batch(some, f"{self.name}, row group {place}")[:2]
