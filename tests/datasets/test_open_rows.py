@@ -105,7 +105,7 @@ def test_every_source_gives_the_rows_back_and_the_same_machine(tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_the_gear_for_many_rows_reads_files(tmp_path, monkeypatch):
+def test_the_method_for_many_rows_reads_files(tmp_path, monkeypatch):
     monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
     X, y = data(n=6000, d=5, k=4, seed=1)
     np.save(tmp_path / "X.npy", X.astype(np.float32))

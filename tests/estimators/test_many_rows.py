@@ -1,4 +1,4 @@
-"""Machines whose rows are many: the gear for them, forced on rows that are few."""
+"""Machines whose rows are many: the method for them, forced on rows that are few."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from skmargin.solvers.dual import many_rows
 
 @pytest.fixture
 def many(monkeypatch):
-    """All rows count as many; how often the gear was used."""
+    """All rows count as many; how often the method was used."""
     used = []
     for name in ("LEAST_ROWS", "ROWS_PER_PARAMETER", "SURE_ROWS"):
         monkeypatch.setattr(plan, name, 0 if name != "LEAST_ROWS" else 3000)
-    for name in ("LEAST_PAIRS", "LEAST_PAIRS_WILD"):
+    for name in ("LEAST_PAIRS", "LEAST_PAIRS_UNSURE"):
         monkeypatch.setattr(newton, name, 0.0)
     monkeypatch.setattr(newton, "MOST_LOSS", np.inf)
     monkeypatch.setattr(newton, "SAMPLE_ROWS", 1000)
@@ -45,12 +45,12 @@ def data(n=5000, d=5, k=4, seed=0):
     ],
     ids=str,
 )  # fmt: skip
-def test_certified_and_as_good_as_the_other_gears(many, machine):
+def test_certified_and_as_good_as_the_other_methods(many, machine):
     X, y = data()
     weight = np.random.default_rng(1).integers(0, 3, size=len(y))
     clf = clone(machine).set_params(random_state=0).fit(X, y, weight)
     assert isinstance(many[-1], newton.BlockState)
-    few = clone(machine).set_params(random_state=0, tol=1e-6).fit(X[:2999], y[:2999])  # not many: other gears
+    few = clone(machine).set_params(random_state=0, tol=1e-6).fit(X[:2999], y[:2999])  # not many: other methods
     used = len(many)
     assert few.dual_gap_ <= 1e-6
     with pytest.MonkeyPatch.context() as patch:
@@ -63,7 +63,7 @@ def test_certified_and_as_good_as_the_other_gears(many, machine):
     assert (clf.predict(X) == best.predict(X)).mean() > 0.98
 
 
-def test_a_warm_start_goes_from_gear_to_gear(many, monkeypatch):
+def test_a_warm_start_goes_from_method_to_method(many, monkeypatch):
     X, y = data(seed=2)
     clf = CrammerSingerSVC(warm_start=True, random_state=0).fit(X, y)
     first = clf.n_iter_

@@ -30,7 +30,7 @@ def test_changed_constants_leave_the_others_and_the_default_as_they_are():
 
 
 def test_estimators_hand_their_constants_to_the_solver():
-    """Without the Newton gear, and without a solve to rounding, a few rows take other steps to the same optimum."""
+    """Without the Newton method, and without a solve to rounding, a few rows take other steps to the same optimum."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 80)
     X = rng.normal(size=(3, 4))[y] + rng.normal(size=(80, 4))

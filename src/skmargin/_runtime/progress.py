@@ -31,9 +31,9 @@ def report(share: float = 0.0) -> None:
 
 def report_gap(gap: float, tol: float) -> None:
     """Report that this relative gap was reached on the way to ``tol``."""
-    hear = _gap_listener.get()
-    if hear is not None:
-        hear(gap, tol)
+    listener = _gap_listener.get()
+    if listener is not None:
+        listener(gap, tol)
     if 0 < gap < 1 and 0 < tol < 1:
         report(min(1.0, log(gap) / log(tol)))
 
@@ -54,7 +54,7 @@ def listening(listener: Callable[[float], None] | None) -> Iterator[None]:
 
 
 @contextmanager
-def hearing_gaps(listener: Callable[[float, float], None]) -> Iterator[None]:
+def listening_to_gaps(listener: Callable[[float, float], None]) -> Iterator[None]:
     """Report each relative gap that is reached here, and its goal, to ``listener``."""
     token = _gap_listener.set(listener)
     try:

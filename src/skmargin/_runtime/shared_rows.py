@@ -50,7 +50,7 @@ class SharedRows:
         return None
 
 
-_shared: ContextVar[SharedRows | None] = ContextVar("lent", default=None)
+_shared: ContextVar[SharedRows | None] = ContextVar("shared_rows", default=None)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from .._runtime.memory import free_memory
-from .._runtime.progress import hearing_gaps, listening
+from .._runtime.progress import listening, listening_to_gaps
 from ..comparison import METRICS, Model
 from ..datasets import DataError, open_rows
 from ..model_files import save_model
@@ -123,7 +123,7 @@ def _in_blocks(search: MarginSearchCV, data: str, target: str | None, lines: boo
         search.set_params(refit=False).fit(in_range)
         watch.begin("fitting")
         start = time.perf_counter()
-        with hearing_gaps(watch.hear):
+        with listening_to_gaps(watch.hear):
             best = clone(search.estimator).set_params(**search.best_params_).fit(in_range)
     counts = in_range.counts
     n_rows = None if counts is None else int(np.sum([len(one) for one in counts[1]]))

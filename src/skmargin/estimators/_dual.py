@@ -30,7 +30,7 @@ from ..solvers.dual.kernel import solve_kernel_dual
 from ..solvers.dual.kernel_factor import solve_kernel_factor
 from ..solvers.dual.linear import solve_linear
 from ..solvers.dual.many_rows import SAMPLE_TOL
-from ..solvers.dual.plan import can_factor, factor_cost, first_gear_iterations
+from ..solvers.dual.plan import can_factor, factor_cost, first_method_iterations
 from ..solvers.dual.state import DualState, KernelState, lower_bound
 from ..solvers.many_classes import ManyState, solve_many, suits
 from ._base import COUNT, GOAL, JOBS, MOST_CAP, Problem, check_caps, check_finite, fitting, seed_of, warn_of_fit
@@ -444,7 +444,7 @@ class DualMachine(KernelScores):
         tuning = self._tuning
         if not can_factor(rows.n, rows.cache_size, tuning.kernel):
             return ascend(self.max_iter, state)
-        state = ascend(first_gear_iterations(self.max_iter, tuning.linear), state, factor_cost(rows.n, tuning.kernel))
+        state = ascend(first_method_iterations(self.max_iter, tuning.linear), state, factor_cost(rows.n, tuning.kernel))
         if (tiny or state.gap > self.tol) and state.n_iter < self.max_iter:
             state = solve_kernel_factor(
                 *task, fit_intercept=free_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, start=state,

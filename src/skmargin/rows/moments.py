@@ -153,7 +153,7 @@ class Overview:
         return Sizes(self.mean, float(np.sqrt(spread)), float(np.sqrt(spread + self.mean @ self.mean)))
 
 
-def look(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: float = 0.0) -> Overview:
+def overview(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: float = 0.0) -> Overview:
     """Moments and samples in one pass; ``large`` is the share of the rows in a third sample, if any.
 
     Of a class that has too few rows for both samples the second one gets those of the first as well.
@@ -161,11 +161,11 @@ def look(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: 
     known = getattr(rows, "overviews", {})
     key = sizes, least, seed, large, rows.class_weights.tobytes()
     if key not in known:
-        known[key] = _look(rows, sizes, least, seed, large)
+        known[key] = _new_overview(rows, sizes, least, seed, large)
     return known[key]
 
 
-def _look(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: float) -> Overview:
+def _new_overview(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: float) -> Overview:
     counts, n = rows.class_counts, rows.n_rows
     first, second = (np.minimum(counts, np.maximum(least, np.ceil(size * counts / n))) for size in sizes)
     wanted = first + second

@@ -110,8 +110,8 @@ def evaluate_margins(
         return _ext.published_losses(F, error, y[rows], cap[rows], *loss)
 
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by those who publish it
-        price = penalty(all_classes(coef), all_classes(intercept[:, None])[:, 0])
-        return evaluate(X, coef, intercept, losses, price, tol)
+        penalised = penalty(all_classes(coef), all_classes(intercept[:, None])[:, 0])
+        return evaluate(X, coef, intercept, losses, penalised, tol)
 
 
 def all_classes(rows: np.ndarray) -> np.ndarray:

@@ -137,7 +137,7 @@ class LinearTuning:
     separable_errors: float = constant(
         0.01, "error rate after one pass up to which rows count as separable", sensitivity="same bits"
     )
-    reserved_iterations: int = constant(500, "iterations kept for the second gear", sensitivity="same bits")
+    reserved_iterations: int = constant(500, "iterations kept for the second method", sensitivity="same bits")
     centre_from: float = constant(
         0.1,
         "squared mean over variance below which dense rows are not centred",
@@ -203,7 +203,7 @@ class KernelTuning:
     round_drop_odm: float = constant(
         0.03, "the same for ODM, whose steps are cheap beside rows", MEASURED, sensitivity="same bits"
     )
-    round_drop_crowded: float = constant(
+    round_drop_partial: float = constant(
         0.3, "the same where memory does not hold all samples that need work", sensitivity="same bits"
     )
     first_set: float = constant(
@@ -440,7 +440,7 @@ class TwoClassTuning:
         1 << 30, "multiply-adds of ascent beyond tol, towards the exact optimum", sensitivity="same bits"
     )
     ascent_passes: int = constant(
-        50, "passes of ascent before another gear, at least", sensitivity="1.00 (1.0), 1.00 (1.1)"
+        50, "passes of ascent before another method, at least", sensitivity="1.00 (1.0), 1.00 (1.1)"
     )
     few_features: int = constant(
         2000, "features up to which the variance is eliminated by a d x d matrix", sensitivity="same bits"

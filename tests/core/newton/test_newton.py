@@ -1,4 +1,4 @@
-"""The Newton gear: optima of independent solvers, certificates, warm starts, weights, bad input."""
+"""The Newton method: optima of independent solvers, certificates, warm starts, weights, bad input."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which gear solves a linear machine (solvers/dual/linear.py), and in how many passes."""
+"""Which method solves a linear machine (solvers/dual/linear.py), and in how many passes."""
 
 from dataclasses import replace
 
@@ -27,8 +27,8 @@ def test_many_rows_that_can_be_separated_need_no_newton_steps(loss, fit_intercep
     found = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, verbose=1)
     assert ("Newton" in capsys.readouterr().out) == (noise > 0)
     assert found.gap <= 1e-3
-    other_gear = DEFAULT.changed(linear={"separable_errors": 1.0 if noise else -1.0})
-    other = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, tol=1e-6, tuning=other_gear)
+    other_method = DEFAULT.changed(linear={"separable_errors": 1.0 if noise else -1.0})
+    other = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, tol=1e-6, tuning=other_method)
     assert found.objective == pytest.approx(other.objective, rel=1.1e-3)
     assert found.objective >= other.objective * (1 - 1e-6)
 

@@ -110,9 +110,9 @@ def inner_optimum(X, machine, mu, rivals):
 
 
 def solved(inner, *problem):
-    """Solve with all gears, as the outer loop does."""
+    """Solve with all methods, as the outer loop does."""
     while not inner.solve(*problem):
-        inner = inner.next_gear()
+        inner = inner.next_method()
         assert inner is not None
     return inner
 
@@ -151,14 +151,14 @@ def test_kernel_inner_optimum_is_that_of_cvxpy(intercept, C):
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("mu", [0.0, 0.5])
-def test_newton_gear_of_a_kernel_has_the_objective_of_its_coefficients(intercept, mu):
+def test_newton_method_of_a_kernel_has_the_objective_of_its_coefficients(intercept, mu):
     X, y = toy(30, 4, 4, seed=3)
     rivals = some_rivals(X, y, 4) if mu > 0 else NO_RIVALS
     machine = OdmProblem(y, np.full(30, 1e5), 4, mu, 0.9, intercept)
     inner = KernelInner(KernelRows(X, "rbf", 0.3, 3, 0.0, np.float64, 100), machine, LIMITS)
     assert not inner.solve(mu, rivals, 1e-3, 0, 0, 10)
-    assert inner.next_gear() is inner  # the factor is known now, but not what Newton steps on it cost
-    inner = inner.next_gear()
+    assert inner.next_method() is inner  # the factor is known now, but not what Newton steps on it cost
+    inner = inner.next_method()
     assert inner.solve(mu, rivals, 1e-3, 0, 0, 10_000)
     state = inner.point().state
     c, K = inner.point().coef, rbf_kernel(X, gamma=0.3)
@@ -173,7 +173,7 @@ def test_newton_gear_of_a_kernel_has_the_objective_of_its_coefficients(intercept
 
 @pytest.mark.parametrize(("offset", "C"), [(1.0, 1e2), (1e2, 1e4), (1e3, 1e6), (1e5, 1e6)])
 @pytest.mark.parametrize("mu", [0.0, 0.5])
-def test_newton_gear_of_a_kernel_tells_what_rounding_leaves(offset, C, mu):
+def test_newton_method_of_a_kernel_tells_what_rounding_leaves(offset, C, mu):
     """Rows far from zero: coefficients cancel, and their scores are not those of centred rows any more."""
     X, y = toy(60, 3, 3, seed=1)
     X += offset
@@ -214,19 +214,19 @@ def test_a_kernel_of_low_rank_is_solved_like_its_features(intercept, C):
 def test_a_bound_above_the_objective_is_no_certificate():
     """Two numbers that rounding has changed places of are as wrong as they are apart."""
     machine = OdmProblem(np.array([0, 1], np.int32), np.ones(2), 2, 0.5, 0.1)
-    gear = Spoilt(np.array([[0.9, 0.0], [0.0, 0.9]]))
-    gear.objective, gear.gap = 1e-3, 0.0
-    end = majorize_minimize(machine, gear, Limits(1e-3, 100, 5, 1, 0))
-    assert end.objective < gear.objective
+    method = Spoilt(np.array([[0.9, 0.0], [0.0, 0.9]]))
+    method.objective, method.gap = 1e-3, 0.0
+    end = majorize_minimize(machine, method, Limits(1e-3, 100, 5, 1, 0))
+    assert end.objective < method.objective
     assert not end.converged
     assert end.gap > 1e-3
 
 
 class Spoilt:
-    """A gear that ends at the scores it is given."""
+    """A method that ends at the scores it is given."""
 
-    def __init__(self, scores, next_gear=None):
-        self.scores, self.next_gear, self.half_norm, self.n_iter = scores, lambda: next_gear, 0.0, 1
+    def __init__(self, scores, next_method=None):
+        self.scores, self.next_method, self.half_norm, self.n_iter = scores, lambda: next_method, 0.0, 1
         self.objective, self.gap = np.inf, np.inf
 
     def solve(self, *problem):
@@ -241,12 +241,12 @@ class Spoilt:
 
 @pytest.mark.parametrize(("first", "second", "best"), [(0.5, -9.0, 0.5), (-9.0, 0.5, 0.5), (-9.0, -8.0, 0.0)])
 @pytest.mark.parametrize("mu", [0.0, 0.5])
-def test_the_best_end_of_all_gears_is_kept(first, second, best, mu):
+def test_the_best_end_of_all_methods_is_kept(first, second, best, mu):
     """Two classes, one sample of each, both with the same margin; zero is better than a negative one."""
     machine = OdmProblem(np.array([0, 1], np.int32), np.ones(2), 2, mu, 0.1)
     ends = [v * np.array([[1.0, 0.0], [0.0, 1.0]]) for v in (first, second)]
-    gear = Spoilt(ends[0], Spoilt(ends[1]))
-    end = majorize_minimize(machine, gear, Limits(1e-3, 100, 5, 1, 0))
+    method = Spoilt(ends[0], Spoilt(ends[1]))
+    end = majorize_minimize(machine, method, Limits(1e-3, 100, 5, 1, 0))
     assert end.point == best
     assert end.objective == min(machine.zero_loss, *(machine.loss(F) for F in ends))
     assert not end.converged

@@ -79,7 +79,7 @@ def test_single_precision_certifies_what_is_true(form, tol):
 
 @pytest.mark.parametrize("linear", [0.0, 0.3])
 @pytest.mark.parametrize("C", [0.1, 100.0])
-def test_every_gear_of_the_box_dual_certifies_what_is_true(linear, C):
+def test_every_method_of_the_box_dual_certifies_what_is_true(linear, C):
     """Objective and gap of any point by their definition; of the interior point and the active set against cvxpy."""
     M = K + 1e-9 * np.eye(N)
     box = box_dual.Box(

@@ -1,4 +1,4 @@
-// One pass over a block of rows: everything that a step of the smoothed Newton gear needs is a sum over rows.
+// One pass over a block of rows: everything that a step of the smoothed Newton method needs is a sum over rows.
 //
 // Given     rows x_i (block_rows.hpp), classes y_i, caps C s_i, a point V = (W, b), a width w, and for the curvature a
 //           width of its own; rows of a larger reach r_i have the widths w r_i

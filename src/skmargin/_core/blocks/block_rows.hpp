@@ -2,7 +2,7 @@
 // feature behind the others.
 //
 // Whatever the user gave (float32 or float64, dense or CSR) is turned into rows of D numbers in the cache; there is
-// never a copy of X.  Sparse rows are written out: this gear is for few columns.
+// never a copy of X.  Sparse rows are written out: this method is for few columns.
 #pragma once
 #include <algorithm>
 #include <cmath>

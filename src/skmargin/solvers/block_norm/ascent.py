@@ -62,7 +62,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class _Plan:
-    """Gears of one solve: block ascent in stages, then interior-point steps where `dense_rows` are within reach."""
+    """Methods of one solve: block ascent in stages, then interior-point steps where `dense_rows` are within reach."""
 
     stages: list[Stage]
     linear: bool  # rows of features, not of a kernel matrix
@@ -253,7 +253,7 @@ def _solve(problem: _Problem, plan: _Plan, state: DualState | None) -> _Solve:
 
 
 class _Solve:
-    """The best point of all gears so far, and the best lower bound, which holds for all of them.
+    """The best point of all methods so far, and the best lower bound, which holds for all of them.
 
     ``rough``: only float32 has run so far, towards another tolerance: it certifies nothing.
     ``interior``: the class vectors are those of an interior point, not the link of the duals.

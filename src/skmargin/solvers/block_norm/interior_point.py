@@ -14,7 +14,7 @@ dS_i / dxi_i stands where a/s of the own class does for the hinge.  With V = sum
 A step is Newton's for these equations with a_il s_il = mu, by the predictor and corrector of Mehrotra (1992).  Of the
 two forms of the first equation the one with the exponent above 2 is linearised: its derivative is bounded.  For large p
 it is nearly zero where a class vector is too short, and steps are too long; there the other form takes over.  Neither C
-nor p nor the shape of the data matters much: 10 to 35 steps, each of the price of a Cholesky factor of k d rows.
+nor p nor the shape of the data matters much: 10 to 35 steps, each at the cost of a Cholesky factor of k d rows.
 Block ascent, whose passes are cheap, is slow where d is small and C or p is large.
 """
 

@@ -1,4 +1,4 @@
-"""Rows that need not fit into memory: which solver, and what to do where the smoothed Newton gear does not suit."""
+"""Rows that need not fit into memory: which solver, and what to do where the smoothed Newton method does not suit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import sparse
 
 from skmargin._runtime.progress import print_line
 from skmargin.rows.blocks import Block, BlockRows, Task
-from skmargin.rows.moments import Sample, look
+from skmargin.rows.moments import Sample, overview
 
 from . import local_rounds
 from .lbfgs import MOST_ROUNDS, solve_gradients
@@ -77,7 +77,7 @@ def solve_rows(
 ) -> Any:
     """The solution: a `BlockState`, or what ``solve_loaded`` makes of rows that were read into memory.
 
-    ``start`` is the point of a related problem, ``load_start`` one with its duals for the gear that needs these.
+    ``start`` is the point of a related problem, ``load_start`` one with its duals for the method that needs these.
     """
     parameters = (problem.n_classes - 1) * (rows.n_features + 1)
     free = free_memory()
@@ -109,7 +109,7 @@ def _solve_many_parameters(
     load_start: LoadStart | None, verbose: int, save: SavePoint | None,
 ) -> BlockState:  # fmt: skip
     """By block ascent over loads, by local rounds on workers, or by gradients alone: a sum of k d numbers a round."""
-    seen = look(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed)
+    seen = overview(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed)
     if suits_loads(rows):
         return solve_loads(
             rows, problem, seen, tol=tol, max_passes=max_iter, seed=seed, start=load_start, verbose=verbose, save=save

@@ -81,7 +81,7 @@ class LoadState(BlockState):
 
 
 def suits_loads(rows: Any) -> TypeGuard[CountedRows]:
-    """Whether this gear can read such rows."""
+    """Whether this method can read such rows."""
     return getattr(rows, "in_any_order", False)
 
 

@@ -20,7 +20,7 @@ from skmargin._runtime.progress import print_line, report_gap
 from skmargin._runtime.threads import blas_threads
 from skmargin.losses import LogLoss
 from skmargin.rows.blocks import Block, BlockRows, Task
-from skmargin.rows.moments import Sample, look
+from skmargin.rows.moments import Sample, overview
 
 from ..primal.driver import PrimalState, minimise
 from ..primal.objective import Certificate, PrimalObjective
@@ -82,7 +82,7 @@ def solve_log_loss(
     k, d = len(rows.class_counts), rows.n_features
     size = max(SAMPLE_ROWS, ROWS_PER_PARAMETER * (d + 1) * k)
     with blas_threads(1):
-        seen = look(rows, (size, 0), CLASS_ROWS, seed)
+        seen = overview(rows, (size, 0), CLASS_ROWS, seed)
         sample = seen.first
         objective = PrimalObjective(sample.X, sample.y, sample.inflated(), k, LogLoss(), penalty, fit_intercept, eps)
         theta = minimise(objective, None, solver="auto", tol=1e-2, max_iter=max_iter, verbose=0).theta

@@ -9,14 +9,14 @@ There is no state for each row: duals are a function of (W, b, w), and a pass is
 The residuals shrink with the square of w, so that a small multiple of sqrt(tol) is enough, and a handful of steps.
 
 plan    a sample S of the rows gives the prior L0 and, by steps from zero, the first point
-        fresh rows V give the width, and say whether this gear suits: rows that can be separated have an empty band
+        fresh rows V give the width, and say whether this method suits: rows that can be separated have an empty band
 stages  where there are far more rows than in S: a few steps on an eighth of them, at a larger width
         steps on all rows
 certify in double precision from the rows as given
 
 given    rows in blocks, a problem, a function that solves the sample where steps from zero fail, perhaps the point of
          an earlier solve
-returned the point, its objective and certified gap; or why this gear does not suit
+returned the point, its objective and certified gap; or why this method does not suit
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numpy as np
 from skmargin._runtime.progress import print_line, report_gap
 from skmargin._runtime.threads import blas_threads
 from skmargin.rows.blocks import ArrayRows, Block, BlockRows
-from skmargin.rows.moments import Overview, Sample, Sizes, look
+from skmargin.rows.moments import Overview, Sample, Sizes, overview
 
 from .passes import BlockProblem, Frame, PassSums, SmoothPass
 from .repair import Repair
@@ -40,15 +40,16 @@ SAMPLE_ROWS, ROWS_PER_PARAMETER, CLASS_ROWS = 20_000, 40, 200  # size of S; at l
 LEAST_RATIO = 3  # of all rows to S: where they are few, steps on S cost as much as those on all
 FRESH_ROWS = 20_000  # size of V
 GAP_SHARE = 0.6  # share of tol that the residuals may use
-LEAST_PAIRS, LEAST_PAIRS_WILD = 4.0, 100.0  # pairs in the band for each parameter, else the rows can be separated
-CALM, MOST_LOSS = 1.1, 1.5  # loss of fresh rows beside that of S: where S tells all, and where it tells nothing
+LEAST_PAIRS, LEAST_PAIRS_UNSURE = 4.0, 100.0  # pairs in the band for each parameter, else the rows can be separated
+REPRESENTATIVE = 1.1  # loss of fresh rows beside that of S up to which S tells all
+MOST_LOSS = 1.5  # the same, from which on it tells nothing
 DOUBLE_TOL = 1e-5  # below it passes are in float64
 SINGLE_DIGITS = 1e-6  # gain of a step, relative to the objective, below which float32 may not see it
 FEW_SAMPLES = 16  # times S, from which on the middle stage pays
 MIDDLE_SHARE, MIDDLE_WIDTH, MIDDLE_CURVATURE, MIDDLE_STEPS = 1 / 8, 0.03, 0.1, 4
 MIDDLE_BYTES = 1 << 26  # most that a copy of some of the rows of a file takes
 CURVATURE_WIDTH = 0.05  # least width of the curvature of the first step on all rows
-WILD_WIDTH = 0.4  # first width where the sample tells little
+UNSURE_WIDTH = 0.4  # first width where the sample tells little
 SEPARABLE_LOSS = 5e-3  # sum of the losses of S beside that at zero, below which the band is all but empty
 EARLY_LOSS = 6.0  # times as much after the first step, and where steps fail
 ZERO_WIDTH, FIRST_WIDTH = 2.0, 0.05  # first and last width of the steps on S from zero, where all classes tie
@@ -80,14 +81,14 @@ class BlockState:
 
 @dataclass(frozen=True)
 class Refused:
-    """Why this gear does not suit, and the best point if there is one."""
+    """Why this method does not suit, and the best point if there is one."""
 
     reason: str
     state: BlockState | None = None
 
 
 SampleSolver = Callable[[Sample, np.ndarray], tuple[np.ndarray, np.ndarray]]  # (rows, caps) -> W, b
-SavePoint = Callable[..., None]  # W, b, and the duals of a gear that has any
+SavePoint = Callable[..., None]  # W, b, and the duals of a method that has any
 
 
 def solve_blocks(
@@ -109,15 +110,15 @@ def solve_blocks(
     point that is better than those before.
     """
     with blas_threads(1):
-        gear = SmoothedNewton(rows, problem, tol, seed, verbose)
-        gear.save = save
-        gear.begin(solve_sample, start)
-        reason = gear.unsuitable()
+        method = SmoothedNewton(rows, problem, tol, seed, verbose)
+        method.save = save
+        method.begin(solve_sample, start)
+        reason = method.unsuitable()
         if reason and not force:
             return Refused(reason)
-        if gear.separable:
-            gear.begin_anyway(solve_sample)
-        return gear.run(max_passes)
+        if method.separable:
+            method.begin_anyway(solve_sample)
+        return method.run(max_passes)
 
 
 class SmoothedNewton:
@@ -135,7 +136,7 @@ class SmoothedNewton:
         self.lam = 0.0
         self.separable = False
         self.rejected = 0  # steps on the sample
-        self.crowded = False  # whether most rows lie in the band
+        self.most_in_band = False  # whether most rows lie in the band
 
     # ---- plan ----
 
@@ -143,15 +144,15 @@ class SmoothedNewton:
         """Draw the samples, find the first point, the prior and the width."""
         if start is None and isinstance(self.rows, ArrayRows):  # rows that can be separated are refused at first sight
             some = self.rows.every(max(1, self.rows.n_rows // FIRST_ROWS))
-            self._see(look(some, (some.n_rows, 0), 0, self.seed))
+            self._set_samples(overview(some, (some.n_rows, 0), 0, self.seed))
             went_well = self._descend_from_zero()
             if self.separable:
                 return
             first = self.published()
-            self._see(self._look())
+            self._set_samples(self._overview())
             self.W = self._point(*first)
         else:
-            self._see(self._look())
+            self._set_samples(self._overview())
             went_well = start is None and self._descend_from_zero()
             if self.separable:
                 return
@@ -164,22 +165,22 @@ class SmoothedNewton:
 
     def begin_anyway(self, solve_sample: SampleSolver) -> None:
         """Go on although the sample can be separated."""
-        self._see(self._look())
+        self._set_samples(self._overview())
         self.W = self._point(*solve_sample(self.S, self.problem.C * self.S.inflated()))
         self._choose_width()
 
-    def _look(self) -> Overview:
+    def _overview(self) -> Overview:
         """One pass over all rows."""
         largest = max(SAMPLE_ROWS, ROWS_PER_PARAMETER * self.n_parameters)
         size = min(largest, max(SAMPLE_ROWS // 2, self.rows.n_rows // LEAST_RATIO))
         self.middle = self.rows.n_rows > FEW_SAMPLES * size  # a stage on some of the rows pays
         copied = 0.0 if self.rows.in_memory or not self.middle else self._share_to_copy()
-        return look(self.rows, (size, FRESH_ROWS), CLASS_ROWS, self.seed, copied)
+        return overview(self.rows, (size, FRESH_ROWS), CLASS_ROWS, self.seed, copied)
 
-    def _see(self, seen: Overview) -> None:
-        """What the samples of an overview tell."""
+    def _set_samples(self, seen: Overview) -> None:
+        """Take the samples of an overview, and all that follows from them."""
         self.S, self.V, self.M, self.seen = seen.first, seen.second, seen.large, seen
-        self._see_rows(seen)
+        self._set_frame(seen)
         self.sample_block, self.fresh_block = (Block(one.X, one.y, one.inflated(), 0) for one in (self.S, self.V))
         self.sample = ArrayRows(*self.sample_block[:3], self.k, getattr(self.rows, "n_jobs", 1))
         self._set_penalty()
@@ -187,7 +188,7 @@ class SmoothedNewton:
 
     def _descend_from_zero(self) -> bool:
         """Steps from W = 0 at large widths, where every row couples most classes and few rows tell as much as many."""
-        self.W, self.calm = np.zeros((self.k, self.D)), False
+        self.W, self.representative = np.zeros((self.k, self.D)), False
         self.loss_at_zero = self._loss_at_zero() / float(self.S.total.sum())
         few = min(1.0, FIRST_ROWS / len(self.S.y))
         enough = SEPARABLE_LOSS * self.loss_at_zero * float(self.S.total.sum())
@@ -209,16 +210,16 @@ class SmoothedNewton:
         loss = self._sum(self.sample_block, 1.0).loss
         reached = end.width <= 2 * FIRST_WIDTH
         self.separable = loss <= enough or (loss <= EARLY_LOSS * enough and not reached)
-        if reached and not self.separable and end.crowded:
+        if reached and not self.separable and end.most_in_band:
             reached = self._follow_ties(self.sample, end)
         else:
             reached = reached and loss < zero
         self.lam = 0.0
         return self.separable or reached
 
-    def _follow_ties(self, sample: ArrayRows, end: Place) -> bool:
+    def _follow_ties(self, sample: ArrayRows, end: PassResult) -> bool:
         """Go on to the final width on the sample, where most rows tie: the solution shrinks with the width."""
-        self.crowded = True
+        self.most_in_band = True
         share = GAP_SHARE * self.tol * end.objective / max(end.sums.residual, 1e-300)
         goal = end.width * min(1.0, share)
         end, _ = self._descend(
@@ -235,7 +236,7 @@ class SmoothedNewton:
         """The share of rows, too many for memory, that the middle stage holds a copy of."""
         return min(MIDDLE_SHARE, MIDDLE_BYTES / (8 * self.d) / self.rows.n_rows)
 
-    def _see_rows(self, seen: Overview) -> None:
+    def _set_frame(self, seen: Overview) -> None:
         """Mean and scale of the features, the latter so that a typical row has reach 1."""
         centre = np.zeros(self.d)
         if self.problem.intercept == "free":
@@ -315,17 +316,17 @@ class SmoothedNewton:
             if 1 / NEAR < ratio < NEAR:
                 break
         self.width = width
-        self.crowded = found.pairs > len(self.fresh_block.y)
+        self.most_in_band = found.pairs > len(self.fresh_block.y)
         self.expected = found.pairs * self.rows.n_rows / max(1, len(self.fresh_block.y)) / self.n_parameters
         of_sample = self._sum(self.sample_block, 1.0).loss
         self.loss_ratio = found.loss / max(of_sample, 1e-9 * found.loss, np.finfo(float).tiny)
-        self.calm = self.loss_ratio < CALM
+        self.representative = self.loss_ratio < REPRESENTATIVE
 
     def unsuitable(self) -> str:
-        """Why this gear should not go on; empty if it should."""
+        """Why this method should not go on; empty if it should."""
         if self.separable:
             return "the rows can be separated, or nearly so"
-        least = LEAST_PAIRS if self.calm else LEAST_PAIRS_WILD
+        least = LEAST_PAIRS if self.representative else LEAST_PAIRS_UNSURE
         if self.verbose:
             print_line(
                 f"blocks: sample of {len(self.S.y)} rows, width {self.width:.2g}, {self.expected:.3g} pairs in the "
@@ -349,12 +350,12 @@ class SmoothedNewton:
     def _half(self, W: np.ndarray) -> float:
         return 0.5 * float((np.square(W) * self.penalty).sum())
 
-    def _pass(self, stage: Stage, W: np.ndarray, width: float, hessian: float) -> Place:
+    def _pass(self, stage: Stage, W: np.ndarray, width: float, hessian: float) -> PassResult:
         sums = stage.rows.map_sum(self._task(W, width, hessian, stage))
         self.passes += stage.final
         half = self._half(W)
         gradient = W * self.penalty - sums.gradient
-        return Place(W, width, hessian, half + sums.loss, half + sums.smooth, gradient, sums)
+        return PassResult(W, width, hessian, half + sums.loss, half + sums.smooth, gradient, sums)
 
     # ---- stages ----
 
@@ -373,12 +374,12 @@ class SmoothedNewton:
             return state
         return Refused(f"not certified after {self.passes} passes", self._state(here, 1.0))
 
-    def _descend(self, stage: Stage) -> tuple[Place, BlockState | None]:
+    def _descend(self, stage: Stage) -> tuple[PassResult, BlockState | None]:
         """Newton steps at widths down to that of the stage: the last sums, and the state if it is certified."""
-        wild = not self.calm
+        unsure = not self.representative
         goal, hessian = stage.width, stage.hessian
-        width = max(goal, stage.first) if wild else goal
-        if wild or self.crowded:
+        width = max(goal, stage.first) if unsure else goal
+        if unsure or self.most_in_band:
             hessian = 2 * width
         here = self._pass(stage, self.W, width, hessian)
         done = self._certified(here) if stage.final else None
@@ -395,8 +396,8 @@ class SmoothedNewton:
         ):
             if stage.final:
                 goal = self._adjusted(goal, here, accepted)
-            next_width = max(goal, 0.5 * here.width) if wild else goal
-            next_hessian = 2 * next_width if wild else max(next_width, 0.4 * hessian)
+            next_width = max(goal, 0.5 * here.width) if unsure else goal
+            next_hessian = 2 * next_width if unsure else max(next_width, 0.4 * hessian)
             if failures:
                 next_width, next_hessian = here.width, hessian
             step = system.step(here.gradient, self.lam)
@@ -431,21 +432,21 @@ class SmoothedNewton:
                 self.lam = max(least, (10 if now >= 3 * abs(slope) else 4) * self.lam)
                 failures += 1
                 self.rejected += not stage.final
-            self._say(stage, trial)
+            self._print(stage, trial)
         return here, done
 
-    def _system(self, here: Place) -> NewtonSystem:
+    def _system(self, here: PassResult) -> NewtonSystem:
         assert here.sums.laplacian is not None
-        if here.crowded:
+        if here.most_in_band:
             here.sums.laplacian *= here.hessian / here.width
         return NewtonSystem(here.sums.laplacian, self.damped, self.prior, self.k)
 
-    def _adjusted(self, goal: float, here: Place, accepted: int) -> float:
+    def _adjusted(self, goal: float, here: PassResult, accepted: int) -> float:
         """The width at which the residuals are their share of ``tol``, which they tell by themselves."""
         f = np.sqrt(GAP_SHARE * self.tol * here.objective / max(here.sums.residual, 1e-300)) * here.width / goal
         return goal * float(np.clip(f, 0.3, 2.0)) if accepted < 2 or f < 0.8 else goal
 
-    def _accept(self, here: Place, trial: Place, slope: float, now: float) -> bool:
+    def _accept(self, here: PassResult, trial: PassResult, slope: float, now: float) -> bool:
         """Whether the smoothed value fell; where the width has changed its derivative along the step has to tell."""
         if not np.isfinite(trial.smooth):
             return False
@@ -456,7 +457,7 @@ class SmoothedNewton:
 
     # ---- certificate ----
 
-    def _certified(self, here: Place) -> BlockState | None:
+    def _certified(self, here: PassResult) -> BlockState | None:
         """The state, if the gap of this point is below ``tol`` in double precision."""
         bound = here.sums.residual + 0.5 * float((np.square(here.gradient) * self.penalty).sum())
         report_gap(min(1.0, bound / max(here.objective, np.finfo(float).tiny)), self.tol)
@@ -479,14 +480,14 @@ class SmoothedNewton:
             return None
         return self._state(here, gap / objective, objective)
 
-    def _state(self, here: Place, gap: float, objective: float | None = None) -> BlockState:
+    def _state(self, here: PassResult, gap: float, objective: float | None = None) -> BlockState:
         self.W = here.W
         objective = here.objective if objective is None else objective
         return BlockState(
             *self.published(), here.width, objective, gap, self.passes, self.problem.C, self.seen.sizes()
         )  # fmt: skip
 
-    def _say(self, stage: Stage, trial: Place) -> None:
+    def _print(self, stage: Stage, trial: PassResult) -> None:
         if self.verbose:
             half = 0.5 * float((np.square(trial.gradient) * self.penalty).sum())
             print_line(
@@ -507,7 +508,7 @@ class Stage:
     passes: int  # at most
     steps: int
     final: bool  # on all rows: the gap counts
-    first: float = WILD_WIDTH  # width to begin with where the point may be far from the solution
+    first: float = UNSURE_WIDTH  # width to begin with where the point may be far from the solution
     enough: float = -1.0  # sum of the losses at which to stop
 
     def ends(self, loss: float, early: bool) -> bool:
@@ -516,7 +517,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Place:
+class PassResult:
     """A point and the sums of a pass there."""
 
     W: np.ndarray
@@ -528,7 +529,7 @@ class Place:
     sums: PassSums
 
     @property
-    def crowded(self) -> bool:
+    def most_in_band(self) -> bool:
         """Whether most rows lie in the band."""
         return self.sums.pairs > self.sums.values[4]
 

@@ -1,4 +1,4 @@
-"""Whether the smoothed Newton gear is worth a try for rows in memory, and the try."""
+"""Whether the smoothed Newton method is worth a try for rows in memory, and the try."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ PASSES, SAMPLE_WORK, PRODUCT_FLOPS, STEP_FLOPS, FIXED_FLOPS = 6, 240_000, 15.0, 
 UNDERESTIMATED = 7.0  # by how much block passes take longer than their estimate says (measured where both take as long)
 
 
-def price(n: int, d: int, k: int) -> float:
-    """What this gear is expected to cost, in flops of the block passes (measured)."""
+def expected_flops(n: int, d: int, k: int) -> float:
+    """What this method is expected to cost, in flops of the block passes (measured)."""
     parameters = (k - 1) * (d + 1)
     return PRODUCT_FLOPS * (PASSES * n + SAMPLE_WORK) * k * (d + 1) + STEP_FLOPS * parameters**3 + FIXED_FLOPS
 
 
 def suits(X: Any, k: int, otherwise: float = np.inf) -> bool:
-    """Whether this gear is worth a try; ``otherwise`` is what the block passes are expected to cost."""
+    """Whether this method is worth a try; ``otherwise`` is what the block passes are expected to cost."""
     n, d = X.shape
     parameters = (k - 1) * (d + 1)
     if n < max(LEAST_ROWS, ROWS_PER_PARAMETER * parameters) or parameters > MOST_PARAMETERS:
         return False
     if sparse.issparse(X) and X.nnz < LEAST_FILLED * n * d:
         return False
-    return n >= SURE_ROWS or UNDERESTIMATED * otherwise > price(n, d, k)
+    return n >= SURE_ROWS or UNDERESTIMATED * otherwise > expected_flops(n, d, k)
 
 
 def solve_in_memory(

@@ -27,8 +27,8 @@ s = sum_i c_i, and b += t s after every pass (t is ``proximal``).  The gap is ce
 constraint exactly: they are made a circulation between the classes (_core/intercept/circulation.hpp) and returned; a
 change of the scores that is common to all samples is compensated by b.
 
-The primal point is that of the duals times ``stretch`` >= 1: with many free support vectors their small losses, to
-which the dual is nearly flat, are most of the gap.
+The primal point is that of the duals times a scalar ``stretch`` >= 1: with many free support vectors their small
+losses, to which the dual is nearly flat, are most of the gap.
 
 Crammer & Singer (2001), Weston & Watkins (1998), Lapin, Hein & Schiele (2015) for the losses; Fercoq & Richtarik
 (2015) for the momentum.
@@ -97,9 +97,9 @@ def solve_kernel_dual(
         Start: duals that satisfy the bounds (after a change of C, multiplied by the ratio of the two).
     mu, theta, rivals : float, float, ndarray of shape (n,), int32
         For ``"odm"``; no rivals with ``mu=0``.
-    share, reference : float, default=0
+    majorizer_share, majorizer_value : float, default=0
         A gap of ``majorizer_share * (majorizer_value - objective)`` is small enough as well.
-    spoilt : ndarray of int, optional
+    stale_samples : ndarray of int, optional
         Samples of a start whose duals are far from optimal: they are the first working set.
     max_updates : float, default=inf
         About how many block steps may be taken.
@@ -181,7 +181,7 @@ class _Rounds:
         if len(working_set) == work.rows.limit < work.rows.n and gap_of_set > 0:
             # Only a part of the samples that need work: its share of the goal, and less far, since the rest will react.
             share = self.target_fraction * self.goal() / max(gap_of_set, work.gap)
-            target = gap_of_set * max(share, self.tuning.round_drop_crowded)
+            target = gap_of_set * max(share, self.tuning.round_drop_partial)
         updates = work.n_updates / work.n_iter if work.n_iter else len(working_set)  # block steps a pass
         passes = min(self.passes_left, max(1.0, (self.max_updates - work.n_updates) / max(1.0, updates)))
         stalled = work.ascend(working_set, target, int(passes), self.seed + number)

@@ -8,7 +8,7 @@ given    X (dense or CSR), classes 0..k-1, the weight ``cap`` = C s_i of each sa
          "sum": Weston-Watkins, "top": the top_k largest hinges), and perhaps the state of an earlier solve
 returned W, b, the duals, P and the certified duality gap
 
-The gears are block passes (_core/linear/block_ascent.hpp, face_cg.hpp), in float32 as long as it is exact enough and
+The methods are block passes (_core/linear/block_ascent.hpp, face_cg.hpp), in float32 as long as it is exact enough and
 then in float64, Newton steps (newton.py), and smoothed Newton steps for many rows and few parameters (many_rows.py);
 plan.py chooses.  Crammer & Singer (2001), Weston & Watkins (1998), Keerthi et al. (2008).
 """
@@ -52,7 +52,7 @@ def solve_linear(
     """Solve to a relative duality gap of ``tol``; see the head of this file."""
     problem = LinearProblem(suitable_storage(X, tuning.storage), y, cap, n_classes, loss, top_k, fit_intercept)
     plan = plan_linear(problem, tol, max_iter, tuning.linear)
-    gears = _Gears(problem, plan, thread_count(n_jobs) if plan.threaded else 1, seed, verbose)
+    methods = _Methods(problem, plan, thread_count(n_jobs) if plan.threaded else 1, seed, verbose)
     done = False
     if suits(problem.X, n_classes, plan.block_flops):
 
@@ -71,17 +71,17 @@ def solve_linear(
     if state is not None:
         state = replace(state.rescaled(cap), n_iter=0)
     elif plan.newton_first:
-        state, done = _newton_unless_separable(gears)
+        state, done = _newton_unless_separable(methods)
     else:
         state = cold_start(problem.shape, cap)
         if plan.subsample_intercepts:
             state = replace(state, multipliers=_first_intercepts(problem, plan.mean, seed, tuning))
-    return state if done else _finished(gears, _block_stages(gears, state))
+    return state if done else _finished(methods, _block_stages(methods, state))
 
 
 @dataclass
-class _Gears:
-    """The gears of one solve, and the flops that block passes have spent."""
+class _Methods:
+    """The methods of one solve, and the flops that block passes have spent."""
 
     problem: LinearProblem
     plan: LinearPlan
@@ -131,40 +131,40 @@ class _Gears:
         return self.plan.budget - self.spent
 
 
-def _newton_unless_separable(gears: _Gears) -> tuple[DualState, bool]:
+def _newton_unless_separable(methods: _Methods) -> tuple[DualState, bool]:
     """One pass shows whether the rows are separable, or nearly so; if not, Newton steps from zero.
 
     Returns where the block passes start, or the solution, and which of the two it is.
     """
-    problem, plan = gears.problem, gears.plan
+    problem, plan = methods.problem, methods.plan
     start = cold_start(problem.shape, problem.cap)
-    trial = gears.block_passes(start, plan.stages[0], plan.budget, 1)
+    trial = methods.block_passes(start, plan.stages[0], plan.budget, 1)
     if trial.gap <= plan.goal or error_rate(problem, trial) <= plan.tuning.separable_errors:
         return trial, trial.gap <= plan.goal or plan.max_iter == 1
-    gears.spent = 0.0  # the pass is not continued
-    found = gears.newton(start, plan.max_iter)
+    methods.spent = 0.0  # the pass is not continued
+    found = methods.newton(start, plan.max_iter)
     return found, found.gap <= plan.tol or found.n_iter >= plan.max_iter
 
 
-def _block_stages(gears: _Gears, state: DualState) -> DualState:
+def _block_stages(methods: _Methods, state: DualState) -> DualState:
     """Block passes, in float32 as long as it is exact enough and then in float64."""
-    plan = gears.plan
+    plan = methods.plan
     for stage in plan.stages:
-        state = gears.block_passes(state, stage, gears.left, plan.block_iterations)
+        state = methods.block_passes(state, stage, methods.left, plan.block_iterations)
         enough = stage.dtype is np.float32 and plan.tol >= plan.tuning.float32_tol
         if state.n_iter >= plan.block_iterations or (enough and state.gap <= plan.tuning.float32_goal * plan.tol):
             break
     return state
 
 
-def _finished(gears: _Gears, state: DualState) -> DualState:
+def _finished(methods: _Methods, state: DualState) -> DualState:
     """Newton steps where block passes have not reached the goal, and block passes again where these have not."""
-    plan = gears.plan
+    plan = methods.plan
     if state.gap <= plan.goal or state.n_iter >= plan.max_iter or plan.newton_flops == np.inf:
         return state
-    state = gears.newton(state, plan.max_iter - state.n_iter)
+    state = methods.newton(state, plan.max_iter - state.n_iter)
     if state.gap > plan.tol and state.n_iter < plan.max_iter:
-        last = gears.block_passes(state, Stage(np.float64, plan.tol, True), np.inf, plan.max_iter)
+        last = methods.block_passes(state, Stage(np.float64, plan.tol, True), np.inf, plan.max_iter)
         state = best_of_both(state, last)
     return state
 

@@ -1,4 +1,4 @@
-"""The gear for many rows and few parameters (solvers/blocks), for rows in memory.
+"""The method for many rows and few parameters (solvers/blocks), for rows in memory.
 
 It has no list of duals: a state that comes from it says the width at which they are a function of W and b.
 """
@@ -40,7 +40,7 @@ def solve_many_rows(
     n_jobs: int | None,
     verbose: int,
 ) -> DualState | None:
-    """The solution, or the best point with its duals; None where this gear does not suit."""
+    """The solution, or the best point with its duals; None where this method does not suit."""
     blocks = block_problem(problem)
 
     def first_point(X: Any, y: np.ndarray, cap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +55,7 @@ def solve_many_rows(
         return without_duals(found, problem.cap)
     assert isinstance(found, Refused)
     if verbose:
-        print_line(f"blocks: {found.reason}; other gears go on")
+        print_line(f"blocks: {found.reason}; other methods go on")
     point = found.state
     if point is None:
         return None

@@ -1,4 +1,4 @@
-"""The semismooth Newton gear of the linear machines (_core/newton/newton.hpp): few unknowns, to any accuracy."""
+"""The semismooth Newton method of the linear machines (_core/newton/newton.hpp): few unknowns, to any accuracy."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Which gear solves a problem, in which precision, and what it may cost: the cost model of the dual solvers.
+"""Which method solves a problem, in which precision, and what it may cost: the cost model of the dual solvers.
 
-Two gears solve a linear machine: block passes, for all rows, and Newton steps, for few unknowns.  Costs are in flops of
-the block passes.  Block passes come first and may spend what Newton steps are expected to cost: the total is then at
-most twice that of the better gear.  Where they are expected to cost more than that, one pass shows whether the rows are
-separable, which block passes solve cheaply however large C is; otherwise Newton steps come first.
+Two methods solve a linear machine: block passes, for all rows, and Newton steps, for few unknowns.  Costs are in flops
+of the block passes.  Block passes come first and may spend what Newton steps are expected to cost: the total is then at
+most twice that of the better method.  Where they are expected to cost more than that, one pass shows whether the rows
+are separable, which block passes solve cheaply however large C is; otherwise Newton steps come first.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class LinearPlan:
 
     @property
     def block_iterations(self) -> int:
-        """Passes that the block gear may make before Newton steps take over."""
-        return first_gear_iterations(self.max_iter, self.tuning) if self.newton_flops < np.inf else self.max_iter
+        """Passes that the block method may make before Newton steps take over."""
+        return first_method_iterations(self.max_iter, self.tuning) if self.newton_flops < np.inf else self.max_iter
 
 
 def plan_linear(problem: LinearProblem, tol: float, max_iter: int, tuning: LinearTuning = DEFAULT.linear) -> LinearPlan:
-    """Choose gears, precision and centring for a linear machine."""
+    """Choose methods, precision and centring for a linear machine."""
     X, (n, d, k) = problem.X, problem.shape
     mean, square = moments(X)
     single = float32_suffices(mean, square)
@@ -97,8 +97,8 @@ def plan_linear(problem: LinearProblem, tol: float, max_iter: int, tuning: Linea
     )
 
 
-def first_gear_iterations(max_iter: int, tuning: LinearTuning = DEFAULT.linear) -> int:
-    """Iterations that the first gear may use: cheap passes over few rows could use up all of them."""
+def first_method_iterations(max_iter: int, tuning: LinearTuning = DEFAULT.linear) -> int:
+    """Iterations that the first method may use: cheap passes over few rows could use up all of them."""
     reserved = tuning.reserved_iterations
     return max_iter - reserved if max_iter > 2 * reserved else max_iter
 

@@ -73,8 +73,8 @@ class Mixture:
                 v += c.sum(axis=0)
         shrink = 1 / (len(v) + 1)
         slope = total - shrink * float(np.vdot(self.V, V)) - float(self.v @ v)
-        bend = shrink * float(np.vdot(V, V)) + float(v @ v)
-        t = min(1.0, max(0.0, slope) / bend) if bend > 0 else float(slope > 0)
+        curvature = shrink * float(np.vdot(V, V)) + float(v @ v)
+        t = min(1.0, max(0.0, slope) / curvature) if curvature > 0 else float(slope > 0)
         self.total, self.V, self.v = self.total + t * total, self.V + t * V, self.v + t * v
         half_norm = 0.5 * (shrink * float(np.vdot(self.V, self.V)) + float(self.v @ self.v))
         self.bound = max(self.bound, self.total - half_norm)

@@ -1,4 +1,4 @@
-"""InnerSolver problems of the kernel optimal margin distribution machine (outer.py), by two gears.
+"""Inner problems of the kernel optimal margin distribution machine (outer.py), by two methods.
 
 `KernelInner`   block ascent on a growing working set (dual/kernel.py)
 `FactorInner`   the linear machine on the rows of a factor R of the kernel matrix, K = R R', by Newton steps: few rows
@@ -22,7 +22,7 @@ from ..._core import _ext
 from ...rows.kernel_rows import KernelRows
 from ..dual.kernel import solve_kernel_dual
 from ..dual.kernel_factor import factor
-from ..dual.plan import can_factor, first_gear_iterations, newton_step_flops
+from ..dual.plan import can_factor, first_method_iterations, newton_step_flops
 from ..dual.state import DualLists, KernelState, bound_below, coefficients
 from ..primal.factor import pivoted
 from ..tuning import Tuning
@@ -56,7 +56,8 @@ class KernelInner:
         self.rows, self.problem, self.limits, self.n_iter = rows, problem, limits, 0
         tuning = limits.tuning
         factored = can_factor(rows.n, rows.cache_size, tuning.kernel)
-        self.budget = tuning.odm.factor_after * rows.n if factored else np.inf  # block steps left before the next gear
+        # Block steps left before the next method.
+        self.budget = tuning.odm.factor_after * rows.n if factored else np.inf
         self.R: np.ndarray | None = None
         self.state: KernelState | None = None
         self.ratio: Any = 1.0  # of the weights to those of the start
@@ -64,9 +65,9 @@ class KernelInner:
             self.ratio = (problem.cap / start.cap)[:, None]
             self._set(start.of(problem))
 
-    def _set(self, iterate: KernelPoint) -> None:
-        self.state, self.iterate = iterate.state, iterate
-        self.scores, self.half_norm = scores_and_half_norm(iterate)
+    def _set(self, point: KernelPoint) -> None:
+        self.state, self._point = point.state, point
+        self.scores, self.half_norm = scores_and_half_norm(point)
 
     def solve(
         self, mu: float, rivals: np.ndarray, tol: float, majorizer_share: float, majorizer_value: float, max_iter: int
@@ -80,7 +81,7 @@ class KernelInner:
                 alpha[np.arange(len(rivals)), rivals] += np.minimum(0, old).sum(axis=1)
                 moved = np.flatnonzero((alpha != old).any(axis=1))
             state, self.ratio = replace(state, alpha=alpha), 1.0
-        last = max_iter if self.budget == np.inf else first_gear_iterations(max_iter, self.limits.tuning.linear)
+        last = max_iter if self.budget == np.inf else first_method_iterations(max_iter, self.limits.tuning.linear)
         state = solve_kernel_dual(
             self.rows, problem.y, problem.cap, problem.n_classes, "odm", mu=mu, theta=problem.theta, rivals=rivals,
             fit_intercept=problem.fit_intercept, tol=tol,
@@ -94,7 +95,7 @@ class KernelInner:
         self._set(KernelPoint(state, problem.y, problem.cap))
         return self.gap <= max(tol * self.objective, majorizer_share * (majorizer_value - self.objective))
 
-    def next_gear(self) -> KernelInner | FactorInner | None:
+    def next_method(self) -> KernelInner | FactorInner | None:
         """First more block ascent, up to the cost of Newton steps on the factor, then these.
 
         None if there is no factor that is small enough for Newton steps.
@@ -106,13 +107,13 @@ class KernelInner:
             self.R = small_factor(self.rows, k, tuning)
             self.budget = np.inf if self.R is None else newton_updates(self.R, k, tuning)
             return self
-        gear = FactorInner(self.rows, self.R, self.problem, self.limits, self.iterate)
-        gear.n_iter = self.n_iter
-        return gear
+        method = FactorInner(self.rows, self.R, self.problem, self.limits, self._point)
+        method.n_iter = self.n_iter
+        return method
 
     def point(self) -> KernelPoint:
         """Where the last solve ended."""
-        return self.iterate
+        return self._point
 
     def zero(self) -> KernelPoint:
         """See `InnerSolver`."""
@@ -202,7 +203,7 @@ class FactorInner:
         # Two computations of one number differ by their rounding, which may hide as much of the gap.
         self.gap = max(0.0, self.objective - bound) + abs(self.objective - objective)
 
-    def next_gear(self) -> None:
+    def next_method(self) -> None:
         """None: what Newton steps do not reach is beyond rounding."""
 
     def point(self) -> KernelPoint:

@@ -1,4 +1,4 @@
-"""InnerSolver problems of the linear optimal margin distribution machine (outer.py), by two gears.
+"""Inner problems of the linear optimal margin distribution machine (outer.py), by two methods.
 
 `LinearInner`   dual block ascent (_core/linear/block_ascent.hpp) with the exact block of _core/losses/odm.hpp:
                 dense and sparse rows, any number of parameters
@@ -55,7 +55,7 @@ class LinearInner:
         single = limits.tol >= linear.float32_tol and not is_small(X, linear) and float32_suffices(mean, square)
         self.dtype: Any = np.float32 if single else np.float64
         self.rows = core_rows(X, self.dtype)
-        self.budget = newton_price(X, problem, self.tuning)
+        self.budget = newton_budget(X, problem, self.tuning)
         self.duals = DualLists.zero(len(problem.y))
         self.multipliers = np.zeros(problem.n_classes)
         if start is not None:
@@ -96,13 +96,13 @@ class LinearInner:
                 return out.converged
             self.dtype, self.rows = np.float64, core_rows(self.X, np.float64)
 
-    def next_gear(self) -> NewtonInner | None:
+    def next_method(self) -> NewtonInner | None:
         """Newton steps, after block ascent has spent what they are expected to cost."""
-        if np.isinf(newton_price(self.X, self.problem, self.tuning)):
+        if np.isinf(newton_budget(self.X, self.problem, self.tuning)):
             return None
-        gear = NewtonInner(self.X, self.problem, self.seed, self.point())
-        gear.n_iter = self.n_iter
-        return gear
+        method = NewtonInner(self.X, self.problem, self.seed, self.point())
+        method.n_iter = self.n_iter
+        return method
 
     def point(self) -> LinearPoint:
         """Where the last solve ended."""
@@ -153,7 +153,7 @@ class NewtonInner:
         self._set(out.W, out.b)
         return out.converged
 
-    def next_gear(self) -> None:
+    def next_method(self) -> None:
         """None: what Newton steps do not reach is beyond rounding."""
 
     def point(self) -> LinearPoint:
@@ -187,7 +187,7 @@ def with_rivals(duals: DualLists, rivals: np.ndarray) -> DualLists:
     return DualLists(start, moved, np.where(stale & taken[row], 0.0, alpha))
 
 
-def newton_price(X: Rows, problem: OdmProblem, tuning: Tuning) -> float:
+def newton_budget(X: Rows, problem: OdmProblem, tuning: Tuning) -> float:
     """Flops that block ascent may spend before Newton steps take over; infinite with too many parameters."""
     (n, d), k = X.shape, problem.n_classes
     if d * k > tuning.odm.newton_parameters or (sparse.issparse(X) and n * d > tuning.storage.dense_numbers):
@@ -199,7 +199,7 @@ def newton_pays(X: Rows, problem: OdmProblem, tuning: Tuning = DEFAULT) -> bool:
     """Whether to begin with Newton steps: few parameters, and a tiny problem or losses strong against the penalty."""
     if X.shape[0] * X.shape[1] * problem.n_classes <= tuning.linear.tiny_work:
         return True
-    if sparse.issparse(X) or np.isinf(newton_price(X, problem, tuning)):
+    if sparse.issparse(X) or np.isinf(newton_budget(X, problem, tuning)):
         return False
     return bool(problem.cap @ np.einsum("ij,ij->i", X, X) >= tuning.odm.newton_strength * len(problem.y))
 

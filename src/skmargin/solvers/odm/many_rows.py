@@ -34,7 +34,7 @@ def solve_sample(
 def solve_many(
     X: Any, odm: OdmProblem, limits: Limits, start: LinearPoint | None, n_jobs: int | None, verbose: int
 ) -> OdmSolution | None:
-    """The solution, or None where this gear does not suit."""
+    """The solution, or None where this method does not suit."""
     k = odm.n_classes
     if limits.n_init > 1 or not suits(X, k):
         return None

@@ -17,7 +17,7 @@ with equality where r_i is the closest rival.  So::
             stop if T_old - D <= tol T_old      (the old W minimises its own majoriser)
 
 T never rises: T(W) <= Q(W) <= T_old by the inner stopping test; a step that rounding makes worse is not taken.  The
-best end of all gears is kept; zero, where every rival ties and T = Q, replaces an end with a larger objective.
+best end of all methods is kept; zero, where every rival ties and T = Q, replaces an end with a larger objective.
 Duals (_core/losses/odm.hpp): alpha_il >= 0, but of any sign for the fixed rival.  Where a rival is replaced its
 negative dual goes over to the new one, which is feasible.
 
@@ -114,9 +114,9 @@ class InnerSolver(Protocol):
     def solve(
         self, mu: float, rivals: np.ndarray, tol: float, majorizer_share: float, majorizer_value: float, max_iter: int
     ) -> bool:
-        """Minimise Q until its gap is at most max(tol Q, share (reference - Q)); whether that was reached."""
+        """Minimise Q until its gap is at most ``max(tol Q, majorizer_share (majorizer_value - Q))``; whether it is."""
 
-    def next_gear(self) -> InnerSolver | None:
+    def next_method(self) -> InnerSolver | None:
         """The solver that continues after a solve that did not reach its gap; None: there is none."""
 
     def point(self) -> Any:
@@ -190,7 +190,7 @@ class MajorizeMinimize:
         majorizer_value: float,
         best: Iterate | None = None,
     ) -> tuple[Iterate, bool]:
-        """Solve an inner problem; a gear that does not reach the gap hands over to the next.
+        """Solve an inner problem; a method that does not reach the gap hands over to the next.
 
         Returns the best of their ends and ``best``, a known point, and whether the gap was reached.
         """
@@ -203,11 +203,11 @@ class MajorizeMinimize:
                 iterate = self._current()
                 if best is None or iterate.objective <= best.objective or np.isnan(best.objective):
                     best = iterate
-                gear = None if reached or self.inner.n_iter >= self.max_iter else self.inner.next_gear()
-                if gear is None:
+                method = None if reached or self.inner.n_iter >= self.max_iter else self.inner.next_method()
+                if method is None:
                     break
-                self.inner = gear
-        if reached:  # the bound of an abandoned gear may be mostly rounding
+                self.inner = method
+        if reached:  # the bound of an abandoned method may be mostly rounding
             self.bound = bound_below(self.inner.objective, self.inner.gap)
         self.gap = self._to_bound(Q)
         return best, reached

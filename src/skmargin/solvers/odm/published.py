@@ -104,9 +104,9 @@ class _KernelFrozen:
         passes, gap = 0, np.inf
         while passes < max_passes and gap > tol:
             order = rng.permutation(self.rows.n)
-            for part, matrix, iterate in self.rows.blocks(order):
+            for part, matrix, position in self.rows.blocks(order):
                 slot = np.full(self.rows.n, -1)
-                slot[order[part]] = iterate
+                slot[order[part]] = position
                 primal, gap = _ext.kernel_published_odm(
                     matrix, order[part], slot, self.diagonal, self.F, problem.core(problem.mu), frozen_scores=frozen,
                     zeta=zeta, beta=beta,

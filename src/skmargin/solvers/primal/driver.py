@@ -26,7 +26,7 @@ from .pairs import Pairs
 Solver = Callable[[PrimalObjective, Point], Iterator[tuple[Point, np.ndarray]]]
 
 SOLVERS: dict[str, Solver] = {"lbfgs": lbfgs, "newton-cg": newton_cg}
-_CRAWL, _PROGRESS = 60, 1e-5  # Newton steps in which the objective falls by less than this share: no more of them
+_MAX_SLOW_STEPS, _PROGRESS = 60, 1e-5  # Newton steps in a row that lower the objective by less than this share
 _LOWEST = 1e-12  # level of smoothing that is rounding
 _FAR = 100  # distance of the rows from zero, in units of their spread, beyond which float32 is too coarse
 
@@ -216,7 +216,7 @@ class _Run:
         if state.gap <= descent.tol or self.n_iter >= self.max_iter:
             return _End.DONE
         descent.count(state.gap, state.certificate.primal)
-        if not by_lbfgs and descent.checks_without_fall >= _CRAWL:  # Newton steps that change nothing one can see
+        if not by_lbfgs and descent.checks_without_fall >= _MAX_SLOW_STEPS:
             descent.checks_without_fall = 0
             return _End.DONE if exact or state.level <= _LOWEST else _End.LOWER_LEVEL
         if descent.may_stall and self._stalled(descent, exact):

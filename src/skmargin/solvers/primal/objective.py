@@ -155,11 +155,11 @@ class PrimalObjective:
         """Transpose of :meth:`scores`: the gradient in ``theta`` of a function whose slopes in the scores are ``P``."""
         return self._pulled_back(self.rows.transposed_times(P), P.sum(axis=0))
 
-    def _pulled_back(self, into: np.ndarray, total: np.ndarray) -> np.ndarray:
+    def _pulled_back(self, XtP: np.ndarray, total: np.ndarray) -> np.ndarray:
         """The same from ``X'P`` and the sums of the columns of ``P``."""
         G = np.empty(self.shape, self.rows.dtype)
         W, _ = self._split(G)
-        W[:] = into
+        W[:] = XtP
         W -= np.outer(self.centre, total)
         if self.fit_intercept:
             G[-1] = total
@@ -293,12 +293,18 @@ class PrimalObjective:
         P[self.own] = -P.sum(axis=1)
         Z = -self._split(self.pull_back(P.astype(self.rows.dtype, copy=False)).astype(np.float64, copy=False))[0]
         parts = self.penalty.split(W, Z - 2 * self.eps * W)  # the rest is the share of eps ||W||^2
-        into = P.sum(axis=0)
+        class_sums = P.sum(axis=0)
         P[self.own] = 0
-        return [self._bound(target, point, W, P, parts, into) for target in targets]
+        return [self._bound(target, point, W, P, parts, class_sums) for target in targets]
 
     def _bound(
-        self, target: PrimalObjective, point: Point, W: np.ndarray, P: np.ndarray, parts: np.ndarray, into: np.ndarray
+        self,
+        target: PrimalObjective,
+        point: Point,
+        W: np.ndarray,
+        P: np.ndarray,
+        parts: np.ndarray,
+        class_sums: np.ndarray,
     ) -> Certificate:
         primal = target.penalty.value(W) + self.eps * float(np.vdot(point.theta, point.theta))
         factor, bound = target.penalty.conjugate(parts)
@@ -309,5 +315,5 @@ class PrimalObjective:
         if self.eps:
             dual -= factor**2 * self.eps * float(np.vdot(W, W))
             if self.fit_intercept:
-                dual -= factor**2 * float((into**2).sum()) / (4 * self.eps)
+                dual -= factor**2 * float((class_sums**2).sum()) / (4 * self.eps)
         return Certificate(primal, dual)

@@ -45,8 +45,8 @@ class Pairs:
         self.spread = _spread(np.stack([np.bincount(y, column, minlength=k) for column in self.h.T], axis=1))
         self.penalty += self.spread * (1e-10 * self.size / self.n_features)
         inverse = _inverse(self.penalty)
-        n = np.diagonal(inverse)
-        distances = (n[:, None] + n - 2 * inverse) * self.size
+        squares = np.diagonal(inverse)
+        distances = (squares[:, None] + squares - 2 * inverse) * self.size
         self.strength = self.h * distances.astype(self.h.dtype)[y]
 
     def n_strong(self) -> int:

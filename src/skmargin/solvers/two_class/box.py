@@ -1,4 +1,4 @@
-"""``max sum u - 1/2 c'Kt c``, c = y g, g = lin + u, 0 <= u <= cap: the dual of an L1-SVM without bias, three gears.
+"""``max sum u - 1/2 c'Kt c``, c = y g, g = lin + u, 0 <= u <= cap: the dual of an L1-SVM without bias, three methods.
 
 Coordinate ascent (in the core) ends at the gap asked for.  Where it has cost as much as an interior point method
 without reaching it (large C, badly conditioned kernels), that takes over: Mehrotra's predictor and corrector, feasible
@@ -29,7 +29,7 @@ Solve = Callable[[np.ndarray], np.ndarray]
 class Box:
     """The problem: ``product(c)`` is Kt c, ``block`` a block of Kt, ``shifted(theta)`` solves with Kt + diag(theta).
 
-    ``patience`` is the price of the interior point method in passes of the ascent.
+    ``interior_passes`` is the cost of the interior point method in passes of the ascent.
     """
 
     y: np.ndarray
@@ -39,7 +39,7 @@ class Box:
     pass_cost: int
     product: Callable[[np.ndarray], np.ndarray]
     shifted: Callable[[np.ndarray], Solve]
-    patience: int
+    interior_passes: int
     block: Callable[[np.ndarray], np.ndarray]
     ascend: Callable[..., Any]
     tuning: TwoClassTuning = DEFAULT.two_class
@@ -64,7 +64,7 @@ def maximise(box: Box, tol: float, max_iter: int, seed: int, g: np.ndarray) -> t
     """Solve to a relative gap of ``tol``, and exactly where that is cheap: g, objective, relative gap, passes."""
     zero, passes = np.zeros(len(box.y)), 0
     free_passes = box.tuning.extra_work // max(1, box.pass_cost)
-    limit, aim = max(box.tuning.ascent_passes, box.patience), tol
+    limit, aim = max(box.tuning.ascent_passes, box.interior_passes), tol
     best: Found = (g, np.inf, np.inf)
     while True:
         limit = min(max_iter - passes, limit)
@@ -78,7 +78,7 @@ def maximise(box: Box, tol: float, max_iter: int, seed: int, g: np.ndarray) -> t
         if best[2] > tol and passes < max_iter:
             best = _better(best, _interior(box, best[0], tol))
             best = _better(best, polish(box, best[0], best[2]))
-            limit = max_iter  # should that have failed: of the three gears ascent always moves
+            limit = max_iter  # should that have failed, ascent goes on: it is the method that always makes progress
         if best[2] <= tol:
             free_passes -= used + 1
             limit, aim = free_passes, 0.1 * min(aim, best[2])
@@ -143,14 +143,14 @@ def polish(box: Box, g: np.ndarray, gap: float) -> Found | None:
     A = np.maximum(box.curvature, 1e-300)
     u, d = g - lin, box.margins(g)
     for _ in range(POLISH_STEPS):
-        wish = u + (1 - d) / A
-        free = np.flatnonzero((wish > 0) & (wish < cap))
+        step_end = u + (1 - d) / A  # of a coordinate step without the bounds
+        free = np.flatnonzero((step_end > 0) & (step_end < cap))
         if len(free) > box.tuning.polish_rows:
             return best
         u = np.clip(u, 0, cap)
-        u = np.where(wish >= cap, cap, np.where(wish <= 0, 0.0, u))
+        u = np.where(step_end >= cap, cap, np.where(step_end <= 0, 0.0, u))
         if len(free):
-            # from the u at hand, not from zero: the next step then mends the rounding of this one
+            # from the u at hand, not from zero: the next step then removes the rounding of this one
             missing = 1 - box.margins(lin + u)[free]
             H = box.block(free)
             H *= y[free]

@@ -128,21 +128,25 @@ class LDMProblem:
         spread = float(z @ z)
         square, hinge, mean = 0.5 * (machine.norm + spread), float(loss.sum()), self.l1 * float(self.p @ d)
         parts = np.maximum(loss - u * (1 - d), 0) + (u + self.l1 * self.p) * e
-        squares, wrong_z = self._squares_risen(machine.rounding, spread)
+        squares, wrong_z = self._squares_rounding(machine.rounding, spread)
         rest = np.sqrt(2 * machine.rest) + wrong_z + machine.rounding.w
         gap = float(parts.sum()) + squares + 0.5 * float(rest * rest)
-        return square + hinge - mean, max(gap, self.risen(machine, spread)), max(square + hinge + abs(mean), TINY)
+        return (
+            square + hinge - mean,
+            max(gap, self.objective_rounding(machine, spread)),
+            max(square + hinge + abs(mean), TINY),
+        )
 
-    def _squares_risen(self, rounding: Rounding, spread: float) -> tuple[float, float]:
+    def _squares_rounding(self, rounding: Rounding, spread: float) -> tuple[float, float]:
         """What rounding may do to half the squares in the objective, and to the length of z~, whose square is known."""
         wrong_z = float(np.sqrt(self.l2 * (self.p @ np.square(rounding.f))))
         return 0.5 * rounding.norm + wrong_z * (float(np.sqrt(spread)) + 0.5 * wrong_z), wrong_z
 
-    def risen(self, machine: LdmPoint, spread: float) -> float:
+    def objective_rounding(self, machine: LdmPoint, spread: float) -> float:
         """By how much the objective of a machine may be larger than the one computed."""
         d, e = self.y * machine.f, machine.rounding.f
         losses = self.C * self.weight * (np.maximum(0, 1 - d + e) - np.maximum(0, 1 - d))
-        return float(losses.sum() + self.l1 * (self.p @ e)) + self._squares_risen(machine.rounding, spread)[0]
+        return float(losses.sum() + self.l1 * (self.p @ e)) + self._squares_rounding(machine.rounding, spread)[0]
 
 
 def gap_of_rows(
@@ -162,4 +166,4 @@ def gap_of_rows(
     moved, size = machine.rounding.w, max(square + hinge + abs(l1 * mean), TINY)
     wrong = moved * (length + 0.5 * moved) + (len(p) + 16) * UNIT * (size + gained + variance)
     gap = objective - (gained - 0.5 * length * length - variance) + wrong
-    return objective, max(gap, problem.risen(machine, spread)), size
+    return objective, max(gap, problem.objective_rounding(machine, spread)), size

@@ -92,10 +92,10 @@ def over_threads(
     items, count = list(items), effective_n_jobs(n_jobs)
     results: list[Any] = [None] * len(items)
 
-    told = np.geterr()  # of this thread: what it says of overflow holds for all
+    float_errors = np.geterr()  # of this thread, for all: NumPy's settings belong to a thread
 
     def task(place: int) -> None:
-        with np.errstate(**told):
+        with np.errstate(**float_errors):
             results[place] = work(items[place])
 
     with blas_threads(1) if count > 1 or n_rows < tuning.blas_rows else nullcontext():
