@@ -28,7 +28,7 @@ from skmargin import (
     ULDMClassifier,
     WestonWatkinsSVC,
 )
-from skmargin.estimators._base import MarginClassifier, canonical_csr, number, seed_of
+from skmargin.estimators._base import MarginClassifier, canonical_csr, distinct_labels, seed_of
 from skmargin.solvers.tuning import DEFAULT
 
 pytestmark = pytest.mark.filterwarnings("ignore:TopKSVC with k=")  # more than there are rivals
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:TopKSVC with k=")  # more than t
 def test_labels_are_numbered_as_by_unique(dtype):
     y = np.random.default_rng(0).integers(0, 9, 60).astype(dtype)
     for labels in (y, y[:1], y[y != y[0]]):
-        classes, codes = number(labels)
+        classes, codes = distinct_labels(labels)
         expected, inverse = np.unique(labels, return_inverse=True)
         assert classes.dtype == expected.dtype
         np.testing.assert_array_equal(classes, expected)
@@ -55,7 +55,7 @@ def test_labels_are_numbered_as_by_unique(dtype):
     ],
 )
 def test_labels_at_the_ends_of_their_type(labels):
-    classes, codes = number(labels)
+    classes, codes = distinct_labels(labels)
     np.testing.assert_array_equal(classes[codes], labels)
     assert classes.dtype == labels.dtype and len(classes) == len(set(labels.tolist()))
 

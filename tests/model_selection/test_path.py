@@ -12,7 +12,7 @@ from sklearn.preprocessing import MinMaxScaler
 from skmargin import LSSVC, M3SVC, CrammerSingerSVC, ULDMClassifier, WestonWatkinsSVC
 from skmargin.model_selection import margin_path
 from skmargin.model_selection._chains import chains
-from skmargin.model_selection._racing import hopeless
+from skmargin.model_selection._racing import rejected
 from skmargin.solvers.dual.linear import solve_linear
 
 X, Y = load_iris(return_X_y=True)
@@ -101,8 +101,8 @@ def test_paired_test_rejects_only_what_is_clearly_worse():
     scores = 0.9 + 0.001 * rng.normal(size=(4, 3))
     scores[1] -= 0.3
     scores[3] = np.nan
-    assert hopeless(scores, 0.25).tolist() == [False, True, False, False]
-    assert not hopeless(scores[:, :2], 0.25).any()
+    assert rejected(scores, 0.25).tolist() == [False, True, False, False]
+    assert not rejected(scores[:, :2], 0.25).any()
 
 
 def test_paired_test_is_that_of_nadeau_and_bengio():
@@ -113,11 +113,11 @@ def test_paired_test_is_that_of_nadeau_and_bengio():
     error = difference.std(axis=1, ddof=1) * np.sqrt(1 / 5 + 0.25)
     with np.errstate(invalid="ignore"):
         expected = stats.t.sf(difference.mean(axis=1) / error, 4) < 0.05
-    np.testing.assert_array_equal(hopeless(scores, 0.25), expected)
+    np.testing.assert_array_equal(rejected(scores, 0.25), expected)
     assert 20 < expected.sum() < 180
     two = [scores.mean(axis=1).argmax(), 199]
-    assert hopeless(scores[two], 0.25).tolist() == [False, True]
+    assert rejected(scores[two], 0.25).tolist() == [False, True]
     scores[198, 0] = np.nan  # one fold without a score is enough not to be judged
-    assert hopeless(scores[[*two, 198]], 0.25).tolist() == [False, True, False]
+    assert rejected(scores[[*two, 198]], 0.25).tolist() == [False, True, False]
     alone = np.where(np.arange(3)[:, None] == 1, scores[:3], np.nan)
-    assert not hopeless(alone, 0.25).any()
+    assert not rejected(alone, 0.25).any()

@@ -39,8 +39,8 @@ from skmargin import (
 from skmargin._runtime.shared_rows import SharedRows, converted, converted_whole, sharing_rows, window
 from skmargin.model_selection import MarginSearchCV, default_grid
 from skmargin.model_selection._folds import windows
-from skmargin.model_selection._racing import hopeless
-from skmargin.solvers.primal.rows import Rows
+from skmargin.model_selection._racing import rejected
+from skmargin.solvers.primal.rows import RowProducts
 from skmargin.solvers.tuning import DEFAULT
 
 pytestmark = pytest.mark.filterwarnings("ignore:TopKSVC with k=")  # more than there are rivals
@@ -510,11 +510,11 @@ def test_rows_in_another_precision_are_shared(container):
     splits = list(KFold(3).split(np.zeros((20, 2))))
     shared = windows(container(np.arange(40.0).reshape(20, 2)), splits)
     with sharing_rows(shared.shared):
-        first, second = (Rows(train).astype(np.float32) for train, _ in shared.parts[:2])
+        first, second = (RowProducts(train).astype(np.float32) for train, _ in shared.parts[:2])
     numbers = lambda rows: rows.X.data if rows.sparse else rows.X  # noqa: E731
     assert first.dtype == np.float32 and np.shares_memory(numbers(first), numbers(second))
     for found, (train, _) in zip((first, second), shared.parts, strict=False):
-        assert_array_equal(found.times(np.eye(2)), Rows(train).times(np.eye(2)))
+        assert_array_equal(found.times(np.eye(2)), RowProducts(train).times(np.eye(2)))
 
 
 def test_first_steps_are_fitted_once_a_fold():
@@ -558,7 +558,7 @@ def test_racing_drops_whom_the_test_rejects():
     full, raced = (MarginSearchCV(LSSVC(), grid, racing=racing).fit(X, noisy).cv_results_ for racing in (False, True))
     table = np.stack([full[f"split{i}_test_score"] for i in range(5)], axis=1)
     for seen in (3, 4):
-        table[hopeless(table[:, :seen], 0.25), seen:] = np.nan
+        table[rejected(table[:, :seen], 0.25), seen:] = np.nan
     found = np.stack([raced[f"split{i}_test_score"] for i in range(5)], axis=1)
     assert_array_equal(found, table)
     assert 0 < np.isnan(found[:, 3]).sum() < np.isnan(found[:, 4]).sum() < len(found)

@@ -26,7 +26,7 @@ from .._runtime.progress import listening, print_line
 from ..rows.collections import Collections, is_collection, lazily, lazy_accuracy
 from ..rows.files import OpenRows
 from ..rows.gram import check_gram
-from ..rows.labels import number
+from ..rows.labels import distinct_labels
 from ..rows.maps import refuse_cut_map
 from ..solvers.tuning import DEFAULT, Tuning
 from ._links import LinkedMachine
@@ -65,18 +65,18 @@ class Problem(NamedTuple):
 
 
 def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator of ``fit``: parameters are validated, and callbacks (scikit-learn 1.9 and later) hear of the fit."""
+    """Decorator of ``fit``: parameters are validated, and callbacks (scikit-learn 1.9 and later) are told of it."""
 
     @wraps(method)
     def fit(self: Any, X: Any, y: Any = None, *args: Any, **metadata: Any) -> Any:
         context, about = None, {"estimator": self, "X": X, "y": y, "metadata": metadata or None}
         if getattr(self, "_skl_callbacks", None):
             context = self._init_callback_context(max_subtasks=STEPS).call_on_fit_task_begin(**about)
-        heard = context is not None or bool(getattr(self, "verbose", 0))
+        listens = context is not None or bool(getattr(self, "verbose", 0))
         start = time.perf_counter()
-        # What is not finite in the end is refused (`check_finite`); on the way it is no news.
-        quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
-        with listening(Progress(self, context) if heard else None), quiet:
+        # What is not finite in the end is refused (`check_finite`); on the way it deserves no warning.
+        no_warnings = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+        with listening(Progress(self, context) if listens else None), no_warnings:
             in_blocks = isinstance(X, OpenRows) or is_collection(X)
             (fit_rows if in_blocks else method)(self, X, y, *args, **metadata)
         if log.isEnabledFor(logging.DEBUG):
@@ -117,14 +117,14 @@ def fit_rows(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, c
 
 
 class Progress:
-    """Hears how far a fit is: each of `STEPS` steps is a task for the callbacks, and a line where a fit takes long."""
+    """Listener of a fit: each of `STEPS` steps is a task for the callbacks, and a line where a fit takes long."""
 
     def __init__(self, estimator: Any, context: Any) -> None:
         self.estimator, self.context, self.done = estimator, context, 0
-        self.start = self.said = time.perf_counter()
+        self.start = self.printed_at = time.perf_counter()
 
     def __call__(self, share: float) -> None:
-        """Hear that this share of the fit is done."""
+        """Note that this share of the fit is done."""
         before, self.done = self.done, max(self.done, min(STEPS, int(STEPS * share)))
         if self.done == before:
             return
@@ -133,8 +133,8 @@ class Progress:
                 step = self.context.subcontext(task_name="step").call_on_fit_task_begin(estimator=self.estimator)
                 step.call_on_fit_task_end(estimator=self.estimator)
         now = time.perf_counter()
-        if getattr(self.estimator, "verbose", 0) and now - self.said > SECONDS:
-            self.said = now
+        if getattr(self.estimator, "verbose", 0) and now - self.printed_at > SECONDS:
+            self.printed_at = now
             print_line(f"{type(self.estimator).__name__}: {self.done / STEPS:.0%} of the way, {now - self.start:.0f} s")
 
 
@@ -496,7 +496,7 @@ def encode_labels(
         raise ValueError("sample_weight is zero for every row: nothing is left to fit.")
     check_weights("sample_weight", weight)
     y, weight = y[kept], weight[kept]
-    classes, codes = number(y)
+    classes, codes = distinct_labels(y)
     if isinstance(class_weight, str):  # "balanced", on weighted counts: integer weights equal repeated rows
         mass = np.bincount(codes, weights=weight)
         per_class = weight.sum() / (len(classes) * mass)

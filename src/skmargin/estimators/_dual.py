@@ -281,7 +281,7 @@ class DualMachine(KernelScores):
         self.__dict__.pop("_warm_state", None)
         if is_small(rows):
             return self._fit_loaded(load(rows))
-        points = None if checkpoint is None else Checkpoint(checkpoint, self._about(rows))
+        points = None if checkpoint is None else Checkpoint(checkpoint, self._checkpoint_key(rows))
         problem = self._block_problem(k, float(rows.class_weights.sum()))
         check_caps(float(self.C), problem.C / float(self.C) * rows.class_weights, MOST_CAP)
         load_start = self._load_start(rows, warm, problem)
@@ -313,7 +313,7 @@ class DualMachine(KernelScores):
             return None
         return state.start(problem.C)
 
-    def _about(self, rows: BlockRows) -> tuple[object, ...]:
+    def _checkpoint_key(self, rows: BlockRows) -> tuple[object, ...]:
         """All that the solution depends on, as far as it is known before."""
         steering = ("n_jobs", "verbose", "max_iter", "warm_start")
         params = {name: value for name, value in self.get_params().items() if name not in steering}
@@ -352,7 +352,7 @@ class DualMachine(KernelScores):
     def _fit_kernel(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         """Solve for coefficients of the rows, and publish them."""
         state = self._solve_kernel(problem, self.C * problem.weight, seed, warm, bool(self.fit_intercept))
-        self._set_kernel(problem, *state.machine(problem.y))
+        self._set_kernel(problem, *state.published(problem.y))
         return state
 
     def _kernel_points(self, problem: Problem) -> Any:

@@ -228,6 +228,6 @@ class MultiMarginSVC(MultiMarginMachine):
         self._check_kernel()
         scale, offset = problem.n_classes + 1, self._constant_feature(problem.n_classes)
         state = self._solve_kernel(problem, self.C * problem.weight / scale, seed, warm, False, offset)
-        coef, _ = state.machine(problem.y)
+        coef, _ = state.published(problem.y)
         self._set_kernel(problem, coef, offset * coef.sum(axis=0))
         return replace(state, objective=scale * state.objective)

@@ -198,8 +198,8 @@ class PairwiseMachines(MarginClassifier):
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by the caller
             longest = 0.0 if linear else self._longest(prepared)
             for subproblem, a, b, value in zip(prepared.subproblems, coef, intercept, known, strict=True):
-                heavy = 1 + C * float(prepared.problem.weight[subproblem.rows].sum())
-                if not linear and heavy * len(a) * score_rounding(a.T, longest).max() <= ACCURATE:
+                scale = 1 + C * float(prepared.problem.weight[subproblem.rows].sum())
+                if not linear and scale * len(a) * score_rounding(a.T, longest).max() <= ACCURATE:
                     total += value
                     continue
                 weight = prepared.problem.weight[subproblem.rows]

@@ -28,14 +28,14 @@ from ..solvers.two_class.ridge_direct import (
     solve_kernel_ridge,
 )
 from ..solvers.two_class.ridge_search import (
-    Task,
+    SearchProblem,
     best_candidate,
     full_search,
     held_out_accuracy,
     iterated_accuracy,
     screened_search,
 )
-from ..solvers.two_class.ridge_spectrum import RidgeSpec, Solution, scale
+from ..solvers.two_class.ridge_spectrum import RidgeSolution, RidgeSpec, scale
 from ..solvers.two_class.row_sources import Features, Source, submatrix
 from ._base import Problem, check_finite
 from ._pairwise import PairwiseMachines, Prepared
@@ -112,7 +112,7 @@ class RidgeMachines(PairwiseMachines):
         s = float(strengths[chosen])
         weight = prepared.problem.weight
 
-        def work(subproblem: Subproblem) -> tuple[Solution, int, float]:
+        def work(subproblem: Subproblem) -> tuple[RidgeSolution, int, float]:
             return self._solve(prepared.source, subproblem, weight[subproblem.rows], spec, s, prepared.iterative)
 
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
@@ -120,7 +120,7 @@ class RidgeMachines(PairwiseMachines):
         return self._publish_solutions(prepared, spec, found, chosen)
 
     def _publish_solutions(
-        self, prepared: Prepared, spec: RidgeSpec, solved: Iterable[tuple[Solution, int, float]], chosen: int
+        self, prepared: Prepared, spec: RidgeSpec, solved: Iterable[tuple[RidgeSolution, int, float]], chosen: int
     ) -> Any:
         """Fitted attributes from the solutions of the two-class problems for one of the strengths."""
         self._publish_strength(chosen)
@@ -144,7 +144,7 @@ class RidgeMachines(PairwiseMachines):
 
     def _solve(
         self, source: Source, subproblem: Subproblem, weight: np.ndarray, spec: RidgeSpec, s: float, iterative: bool
-    ) -> tuple[Solution, int, float]:
+    ) -> tuple[RidgeSolution, int, float]:
         """Solution of one problem (not scaled), its iterations, and the tolerance reached where it was missed."""
         if isinstance(source, Features):
             if iterative:
@@ -166,7 +166,7 @@ class RidgeMachines(PairwiseMachines):
                 f"gamma={self.gamma!r}: several widths need one of the kernels {SHARED}, got {self.kernel!r}."
             )
         gammas = [float(g) for g in np.ravel(self.gamma)] if many else [prepared.gamma]
-        task = Task(
+        task = SearchProblem(
             problem.y,
             problem.n_classes,
             problem.weight,
@@ -196,7 +196,7 @@ class RidgeMachines(PairwiseMachines):
         return (prepare(gammas[width]) if many else prepared), strength
 
     def _search_kernel(
-        self, X: Any, gammas: list[float], task: Task, strengths: np.ndarray, largest: int
+        self, X: Any, gammas: list[float], task: SearchProblem, strengths: np.ndarray, largest: int
     ) -> np.ndarray:
         """Scores of all widths; ``largest`` is the number of rows of the largest two-class problem.
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..solvers.two_class.pairwise import Subproblem, combine, most_rows, over_threads
-from ..solvers.two_class.ridge_condensed import Solutions, solutions_features, solutions_kernel
+from ..solvers.two_class.ridge_condensed import RidgeSolutions, solutions_features, solutions_kernel
 from ..solvers.two_class.row_sources import Features, products
 from ._base import MarginClassifier
 from ._ridge import RidgeMachines
@@ -37,7 +37,7 @@ class StrengthPath:
     ) -> None:
         self.template, self._data = template, (X, y, sample_weight)
         self._number = dict.fromkeys(values)
-        self._solved: list[Solutions] | None = None
+        self._solved: list[RidgeSolutions] | None = None
         good = [value for value in self._number if value > 0 and np.isfinite(value)]
         if not good or np.ndim(template.gamma):
             return
@@ -51,7 +51,7 @@ class StrengthPath:
         self._number.update({value: t for t, value in enumerate(good)})
         problem, source = self._prepared.problem, self._prepared.source
 
-        def work(subproblem: Subproblem) -> Solutions:
+        def work(subproblem: Subproblem) -> RidgeSolutions:
             task = (problem.weight[subproblem.rows], subproblem.Y, self._spec, strengths)
             if isinstance(source, Features):
                 return solutions_features(source, subproblem.rows, *task)

@@ -365,7 +365,7 @@ class KernelSteps:
 
     def _solve(self, rows: KernelRows, tiny: bool, labels: np.ndarray, caps: np.ndarray, start: Any) -> Step:
         state = self.machine._solve_between(rows, tiny, labels, caps / self.scale, self.k, self.seed, start)
-        coef, _ = state.machine(labels)
+        coef, _ = state.published(labels)
         objective = self.scale * state.objective
         bound = lower_bound(objective, state.gap) - self._rounding(rows, coef, caps)
         return Step(coef, self.offset * coef.sum(axis=0), objective, bound, state.n_iter, state)

@@ -19,8 +19,8 @@ from .._runtime.progress import print_line
 from .._runtime.shared_rows import sharing_rows
 from ..estimators._base import MarginClassifier
 from ._chains import Chain, key_of, prefix_of
-from ._folds import Fold, Rows, checked, shares_gram
-from ._path import WarmPath, is_known, told
+from ._folds import Fold, FoldRows, checked, shares_gram
+from ._path import WarmPath, fit_task, is_known
 from ._pipelines import is_split, last_score_params
 
 
@@ -88,7 +88,7 @@ class Evaluation:
     ) -> dict[str, Any]:
         result: dict[str, Any] = {"fit_error": None}
         start = time.perf_counter()
-        with told(context, path, self._about(fold)):
+        with fit_task(context, path, self._about(fold)):
             try:
                 rows = fold.rows() if front is None else fold.rows_behind(template, front)
                 model, rows = self._fit(path, value, rows, fold, made)
@@ -110,7 +110,9 @@ class Evaluation:
                 result["train_scores"] = self._score(model, rows.train, fold.y_train, of_train)
         return result
 
-    def _fit(self, path: WarmPath, value: Any, rows: Rows, fold: Fold, made: dict[str, Any]) -> tuple[Any, Rows]:
+    def _fit(
+        self, path: WarmPath, value: Any, rows: FoldRows, fold: Fold, made: dict[str, Any]
+    ) -> tuple[Any, FoldRows]:
         """Fit for one value, and the rows as the fitted model takes them; ``made`` is what the chain has in common."""
         if "shares" not in made:
             n_rows = _num_samples(rows.train) + _num_samples(rows.test)
@@ -130,8 +132,8 @@ class Evaluation:
         return path.fit(value, made["gram"].train, fold.y_train, rows.fit_params), made["gram"]
 
     def _fit_closed_form(
-        self, path: WarmPath, value: Any, rows: Rows, fold: Fold, made: dict[str, Any]
-    ) -> tuple[Any, Rows]:
+        self, path: WarmPath, value: Any, rows: FoldRows, fold: Fold, made: dict[str, Any]
+    ) -> tuple[Any, FoldRows]:
         """The machines of least squares: all strengths are solved, and score the rows, at once.
 
         Their kernel blocks are taken from the matrix that all widths share.

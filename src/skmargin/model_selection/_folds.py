@@ -26,7 +26,7 @@ from ..rows.kernel_rows import max_squared_norm, row_dtype
 from ._pipelines import split_fit_params
 
 
-class Rows(NamedTuple):
+class FoldRows(NamedTuple):
     """Rows as the classifier sees them."""
 
     train: Any
@@ -115,7 +115,7 @@ class Fold:
                 self.fit_params = _check_method_params(X, fit_params, indices=train)
                 self.score_params_train = _check_method_params(X, score_params, indices=train)
                 self.score_params_test = _check_method_params(X, score_params, indices=test)
-                self._own.made["rows"] = Rows(self.X_train, self.X_test, self.fit_params, None)
+                self._own.made["rows"] = FoldRows(self.X_train, self.X_test, self.fit_params, None)
 
     def leave(self) -> None:
         """One task is done; the last one frees the memory."""
@@ -125,22 +125,22 @@ class Fold:
                 self._own.made.clear()
                 self.X_train = self.X_test = None
 
-    def rows(self) -> Rows:
+    def rows(self) -> FoldRows:
         """The rows themselves."""
         return self._own.made["rows"]
 
-    def rows_behind(self, pipeline: Any, key: Any) -> Rows:
+    def rows_behind(self, pipeline: Any, key: Any) -> FoldRows:
         """The rows behind the first steps of a pipeline, which are fitted once for each ``key`` of their settings."""
         front = pipeline[:-1]
 
-        def make() -> Rows:
+        def make() -> FoldRows:
             front_params, fit_params = split_fit_params(pipeline, self.fit_params)
             train = front.fit_transform(self.X_train, self.y_train, **front_params)
-            return Rows(train, front.transform(self.X_test), fit_params, key)
+            return FoldRows(train, front.transform(self.X_test), fit_params, key)
 
         return self._own.get(("front", key), make)
 
-    def base(self, classifier: Any, rows: Rows) -> BaseMatrix:
+    def base(self, classifier: Any, rows: FoldRows) -> BaseMatrix:
         """What the kernels of all widths share: one matrix for all folds, unless a pipeline makes the rows."""
         kernel = classifier.kernel
         X, y = self._source[1:3]
@@ -182,7 +182,7 @@ class Fold:
         gamma = classifier.gamma
         return row_dtype(classifier.tol, "rbf", named[gamma] if isinstance(gamma, str) else float(gamma), square)
 
-    def gram(self, classifier: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    def gram(self, classifier: Any, rows: FoldRows) -> tuple[np.ndarray, np.ndarray]:
         """Kernel matrices of the training rows, and of the test rows with them."""
         gamma = classifier.gamma
         if isinstance(gamma, str):

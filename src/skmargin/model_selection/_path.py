@@ -60,7 +60,7 @@ class WarmPath:
         try:
             model.fit(X, y, **fit_params)
         except Exception:
-            self.classifier = clone(model)  # the next fit does not start from a wreck
+            self.classifier = clone(model)  # the next fit does not start from one that failed
             raise
         model = copy(model)  # attributes are replaced by a fit, never changed
         model.__dict__.pop("_parent_callback_ctx", None)
@@ -147,7 +147,7 @@ class _Values(CallbackSupportMixin, BaseEstimator):
         models: list[Any] = [None] * len(values)
         for done, number in enumerate(in_path_order(name, values)):
             context = None if root is None else root.subcontext(task_name="value")
-            with told(context, path, about):
+            with fit_task(context, path, about):
                 model = path.fit(values[number], rows, y, metadata or {})
             model.__dict__.pop("_skl_callbacks", None)  # they belong to the path
             models[number] = model if classifier is estimator else _with_classifier(estimator, front, model)
@@ -170,7 +170,7 @@ class _Values(CallbackSupportMixin, BaseEstimator):
 
 
 @contextmanager
-def told(context: Any, path: WarmPath, about: dict[str, Any]) -> Iterator[None]:
+def fit_task(context: Any, path: WarmPath, about: dict[str, Any]) -> Iterator[None]:
     """Tell the callbacks (scikit-learn 1.9 and later) of one fit of a path."""
     if context is None:
         yield

@@ -9,7 +9,7 @@ FIRST = 3  # folds before the first test: two differences have no variance to sp
 LEVEL = 0.05
 
 
-def hopeless(scores: np.ndarray, test_share: float) -> np.ndarray:
+def rejected(scores: np.ndarray, test_share: float) -> np.ndarray:
     """Candidates (rows) that are worse than the best one on the folds seen (columns), by a one-sided paired t-test.
 
     Training sets of folds overlap, so the variance of the mean difference is that of Nadeau and Bengio (2003):

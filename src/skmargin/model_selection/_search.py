@@ -32,7 +32,7 @@ from ._evaluation import Evaluation, sees_predictions_only
 from ._folds import Fold, MadeOnce, Windows, is_float, positions, windows
 from ._grids import default_grid
 from ._path import is_known
-from ._racing import hopeless
+from ._racing import rejected
 from ._rows import check as check_rows_search
 from ._rows import check_scorers
 from ._rows import evaluate as evaluate_rows
@@ -61,7 +61,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
     n_jobs : int, default=None
         Number of threads, each with one BLAS thread; -1 for all processors.
     refit : bool, str or callable, default=True
-        Whether to fit the best candidate on all data; with several metrics, which one is the judge.
+        Whether to fit the best candidate on all data; with several metrics, the name of the one that decides.
     racing : bool, default=False
         Whether to give up candidates that are worse than the best on the folds seen so far (paired t-test at 0.05, from
         the third fold on).  Their scores on the other folds, and their mean, are nan.
@@ -273,7 +273,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
             self._run_folds(evaluation, plan, [number], n_threads)
             metric = self._judge(evaluation, refit_metric)
             _check_one_metric(metric)
-            out = hopeless(evaluation.score_table(metric)[:, : number + 1], len(test) / len(train))
+            out = rejected(evaluation.score_table(metric)[:, : number + 1], len(test) / len(train))
             left = [[c for c in chain.candidates if not out[c]] for chain in plan]
             plan = [chain._replace(candidates=some) for chain, some in zip(plan, left, strict=True) if some]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def number(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def distinct_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct labels in order and the position of each label among them: `np.unique`, which sorts all of them."""
     if y.dtype.kind not in "iu":
         return np.unique(y, return_inverse=True)
@@ -37,7 +37,7 @@ class LabelBook:
         if self.kind and kind != self.kind:
             raise ValueError(f"its labels are {kind}, those of the blocks before are {self.kind}")
         self.kind = kind
-        distinct, places = number(y)
+        distinct, places = distinct_labels(y)
         if y.dtype.kind == "f" and not np.array_equal(distinct, np.round(distinct)):
             wrong = distinct[distinct != np.round(distinct)][0]
             raise ValueError(f"the label {wrong} is no whole number: labels name classes")

@@ -60,7 +60,7 @@ def optimum(gram_matrix, y, cap, k, loss, K, fit_intercept):
 
 def primal_dual(gram_matrix, y, cap, state, loss, K):
     """Primal and dual objectives in float64, from the definition."""
-    c, b = state.machine(y)
+    c, b = state.published(y)
     f = gram_matrix @ c
     norm = 0.5 * np.sum(c * f)
     return norm + cap @ hinge_losses(f + b, y, loss, K), state.alpha.sum() - norm / state.stretch**2

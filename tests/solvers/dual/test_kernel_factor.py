@@ -57,7 +57,7 @@ def test_what_it_publishes_is_certified(loss, intercept, tol, max_iter):
     nothing = KernelState(np.zeros((150, 3)), np.zeros(3))
     best = solve_kernel_factor(*task, **limits, tol=1e-7, max_iter=10**5, start=nothing).objective
     found = solve_kernel_factor(*task, **limits, tol=tol, max_iter=max_iter, start=nothing)
-    (W, b), G = found.machine(y), rbf_kernel(X, gamma=0.1)
+    (W, b), G = found.published(y), rbf_kernel(X, gamma=0.1)
     F, own = G @ W + b, (np.arange(150), y)
     hinges = np.maximum(0, 1 - F[own][:, None] + F)
     hinges[own] = 0

@@ -16,7 +16,7 @@ from skmargin.solvers.primal.driver import choose_solver, minimise
 from skmargin.solvers.primal.factor import factorise
 from skmargin.solvers.primal.objective import Certificate, PrimalObjective
 from skmargin.solvers.primal.pairs import Pairs
-from skmargin.solvers.primal.rows import Rows
+from skmargin.solvers.primal.rows import RowProducts
 from skmargin.solvers.tuning import DEFAULT
 
 
@@ -238,7 +238,7 @@ def test_products_with_some_of_the_rows(container, shape, chunk):
     rng = np.random.default_rng(0)
     X = rng.normal(size=shape) * (rng.random(shape) < 0.5)
     W, centre = rng.normal(size=(shape[1], 3)), rng.normal(size=shape[1])
-    whole = Rows(container(X), tuning=tuning)
+    whole = RowProducts(container(X), tuning=tuning)
     kept = np.sort(rng.permutation(shape[0])[: shape[0] // 2])
     for rows, A in ((whole, X), (whole.some(kept), X[kept])):
         P = rng.normal(size=(len(A), 3))

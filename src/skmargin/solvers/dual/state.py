@@ -147,7 +147,7 @@ class KernelState:
     stretch: float = 1.0
     double: bool = False
 
-    def machine(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def published(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of the rows, and intercepts, to which objective and gap belong."""
         return self.stretch * coefficients(self.alpha, y), self.stretch * self.b
 

@@ -19,7 +19,7 @@ from scipy.linalg import lapack, solve_triangular
 from ..._runtime.shared_rows import converted_whole
 from ...rows.gram import row_blocks
 from ..tuning import DEFAULT, PrimalTuning
-from .rows import Rows
+from .rows import RowProducts
 
 
 @dataclass
@@ -92,15 +92,15 @@ class WideRows:
         """The inverse."""
         return self.factor.start(self._pivots().times(W))
 
-    def _pivots(self) -> Rows:
-        return Rows(self.X, self.factor.pivots, np.float64, self.tuning)
+    def _pivots(self) -> RowProducts:
+        return RowProducts(self.X, self.factor.pivots, np.float64, self.tuning)
 
 
 def wide_rows(X: np.ndarray, tuning: PrimalTuning = DEFAULT.primal) -> tuple[WideRows, np.ndarray]:
     """Coordinates for these rows, which others may share, and the rows in them."""
 
     def make(whole: np.ndarray, n_different: int) -> WideRows:
-        factor = factorise(Rows(whole[:n_different], tuning=tuning).gram(np.zeros(X.shape[1]), np.float64))
+        factor = factorise(RowProducts(whole[:n_different], tuning=tuning).gram(np.zeros(X.shape[1]), np.float64))
         R = factor.R
         if len(whole) > n_different:
             R = np.concatenate([R, R[: len(whole) - n_different]])

@@ -25,7 +25,7 @@ from ...losses import Own, SmoothLoss
 from ...regularizers import SmoothPenalty
 from ...rows.gram import row_blocks, squared_norms
 from ..tuning import DEFAULT, PrimalTuning
-from .rows import Rows
+from .rows import RowProducts
 
 _LARGE = 30.0  # times the median variance, from which a feature has its own unit in the preconditioner
 _SMALLEST = 1 / WITH_SQUARE  # length of rows up to which a ``w`` that moves a score has squares beyond double precision
@@ -79,7 +79,7 @@ class PrimalObjective:
         tuning: PrimalTuning = DEFAULT.primal,
         n_jobs: int | None = 1,
     ) -> None:
-        self.rows, self.tuning = Rows(X, dtype=np.float64, tuning=tuning, n_jobs=n_jobs), tuning
+        self.rows, self.tuning = RowProducts(X, dtype=np.float64, tuning=tuning, n_jobs=n_jobs), tuning
         self.weight, self.total = weight, float(weight.sum())
         self.own = (np.arange(len(y)), y)
         self.n_classes, self.loss, self.penalty = n_classes, loss, penalty

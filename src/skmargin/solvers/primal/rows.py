@@ -17,7 +17,7 @@ from ..tuning import DEFAULT, PrimalTuning
 Map = Callable[[np.ndarray], np.ndarray]
 
 
-class Rows:
+class RowProducts:
     """Products with the rows, ``X W`` and ``X'P``, by ``n_jobs`` threads.
 
     ``kept``: with these of the rows only.  They are not copied as a whole but gathered chunk by chunk in every product,
@@ -47,28 +47,28 @@ class Rows:
         # X'P adds to the rows of a table (d, k) in any order: where that one is the larger one, X' by rows is faster
         self.transposes = self.sparse and X.shape[1] > X.shape[0]
 
-    def some(self, kept: np.ndarray) -> Rows:
+    def some(self, kept: np.ndarray) -> RowProducts:
         """Some of all rows."""
         few = not self.sparse and len(kept) * self.shape[1] * self.dtype.itemsize <= self.tuning.copy_bytes
         if few or self.transposes:
-            return Rows(self.X[kept], dtype=self.dtype, tuning=self.tuning, n_jobs=self.n_jobs)
-        return Rows(self.X, kept, self.dtype, self.tuning, self.n_jobs)
+            return RowProducts(self.X[kept], dtype=self.dtype, tuning=self.tuning, n_jobs=self.n_jobs)
+        return RowProducts(self.X, kept, self.dtype, self.tuning, self.n_jobs)
 
     @cached_property
-    def _transposed(self) -> Rows:
-        return Rows(self.X.T.tocsr(), dtype=self.dtype, tuning=self.tuning, n_jobs=self.n_jobs)
+    def _transposed(self) -> RowProducts:
+        return RowProducts(self.X.T.tocsr(), dtype=self.dtype, tuning=self.tuning, n_jobs=self.n_jobs)
 
-    def astype(self, dtype: Any) -> Rows:
+    def astype(self, dtype: Any) -> RowProducts:
         """All rows in another precision (shared where the rows are shared)."""
         if np.result_type(self.X, dtype) == dtype:
-            return Rows(self.X, dtype=dtype, tuning=self.tuning, n_jobs=self.n_jobs)
+            return RowProducts(self.X, dtype=dtype, tuning=self.tuning, n_jobs=self.n_jobs)
         numbers = self.X.data if self.sparse else self.X
         other = converted(numbers, dtype, lambda whole: whole.astype(dtype))
         if not self.sparse:
-            return Rows(other, tuning=self.tuning, n_jobs=self.n_jobs)
+            return RowProducts(other, tuning=self.tuning, n_jobs=self.n_jobs)
         X = type(self.X)(self.X.shape, dtype=dtype)  # its constructor would copy small parts of arrays
         X.data, X.indices, X.indptr = other, self.X.indices, self.X.indptr
-        return Rows(X, tuning=self.tuning, n_jobs=self.n_jobs)
+        return RowProducts(X, tuning=self.tuning, n_jobs=self.n_jobs)
 
     # -- products -----------------------------------------------------------------------------------------------------
 

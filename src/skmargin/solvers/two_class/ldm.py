@@ -58,7 +58,7 @@ from .ldm_certificate import (
     linear_scores,
     row_lengths,
 )
-from .ridge_spectrum import Solution, dense
+from .ridge_spectrum import RidgeSolution, dense
 from .row_sources import products
 from .weighted_rows import WeightedRows
 
@@ -447,11 +447,11 @@ def _solve_rows(
             passes += 1
 
 
-def least_squares_factor(solution: Solution, problem: LDMProblem) -> tuple[Solution, float]:
+def least_squares_factor(solution: RidgeSolution, problem: LDMProblem) -> tuple[RidgeSolution, float]:
     """Least-squares LDM from ridge regression of strength ``1/kappa``: the scaled solution and the objective."""
     S = float(problem.weight.sum())
     kappa = problem.C + problem.l2 / S
     m1 = 1 - solution.residual / S
     factor = (problem.C + problem.l1 / S) / (kappa - problem.l2 * m1 / S)
     objective = 0.5 * problem.C * S - 0.5 * (problem.l1 + problem.C * S) * factor * m1
-    return Solution(solution.coef * factor, solution.intercept * factor, solution.residual), float(objective.sum())
+    return RidgeSolution(solution.coef * factor, solution.intercept * factor, solution.residual), float(objective.sum())

@@ -21,13 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._core import _ext
-from .ridge_spectrum import EIGENVALUE_DIGITS, SCORE_DIGITS, RidgeSpec, Solution, score_rounding
+from .ridge_spectrum import EIGENVALUE_DIGITS, SCORE_DIGITS, RidgeSolution, RidgeSpec, score_rounding
 from .row_sources import Features
 from .weighted_rows import WeightedRows
 
 
-class Solutions(NamedTuple):
-    """Solutions for several strengths: coefficients ``(strengths, m, N)`` and the other arrays of `Solution`.
+class RidgeSolutions(NamedTuple):
+    """Solutions for several strengths: coefficients ``(strengths, m, N)`` and the other arrays of `RidgeSolution`.
 
     ``solved`` is False where a strength is too small for the matrix or coefficients cancel: eigenvalues are for that.
     """
@@ -37,14 +37,14 @@ class Solutions(NamedTuple):
     residual: np.ndarray
     solved: np.ndarray
 
-    def at(self, number: int) -> Solution:
+    def at(self, number: int) -> RidgeSolution:
         """The solution for one of the strengths, which was solved."""
-        return Solution(self.coef[number].T, self.intercept[number], self.residual[number])
+        return RidgeSolution(self.coef[number].T, self.intercept[number], self.residual[number])
 
 
 def solutions_kernel(
     K: np.ndarray, weight: np.ndarray, Y: np.ndarray, spec: RidgeSpec, strengths: np.ndarray
-) -> Solutions:
+) -> RidgeSolutions:
     """Solutions for several positive strengths on a symmetric kernel matrix, which is overwritten.
 
     Only its diagonal and what is right of it are read and lost; the rest is multiplied by the roots of the weights.
@@ -57,7 +57,7 @@ def solutions_kernel(
     x, rest = _vectors(root, Y, spec)
     form, shrink = ("squared", root[0] / raw[0]) if squared else ("shifted", 1.0)
     square = float((K.diagonal() / weight).max())
-    found = Solutions(*_ext.ridge_symmetric(K, x, rest, strengths, form, shrink, *_bias(spec)))
+    found = RidgeSolutions(*_ext.ridge_symmetric(K, x, rest, strengths, form, shrink, *_bias(spec)))
     coef, solved = found.coef * raw, found.solved.astype(bool)
     exact = (score_rounding(coef, square) <= SCORE_DIGITS).all(axis=1)
     return found._replace(coef=coef, solved=solved if squared else solved & exact)
@@ -65,7 +65,7 @@ def solutions_kernel(
 
 def solutions_features(
     source: Features, rows: np.ndarray, weight: np.ndarray, Y: np.ndarray, spec: RidgeSpec, strengths: np.ndarray
-) -> Solutions:
+) -> RidgeSolutions:
     """Solutions for several positive strengths on some rows of explicit features, dense or sparse.
 
     The other arguments are of these rows.  They are copied where there are fewer of them than features and strengths
@@ -85,7 +85,7 @@ def solutions_features(
     else:
         u, b, residual, solved = _ext.ridge_symmetric(A.outer(), x, rest, strengths, "shifted", 1.0, *_bias(spec))
         found = A.gathered(u.reshape(-1, n)).reshape(*u.shape[:2], N), b, residual, solved
-    solutions = Solutions(*found)
+    solutions = RidgeSolutions(*found)
     return solutions._replace(solved=solutions.solved.astype(bool))
 
 

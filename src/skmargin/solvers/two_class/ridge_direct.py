@@ -23,8 +23,8 @@ from .ridge_spectrum import (
     EIGENVALUE_DIGITS,
     SCORE_DIGITS,
     RidgePath,
+    RidgeSolution,
     RidgeSpec,
-    Solution,
     score_rounding,
     spectrum_of_features,
     spectrum_of_kernel,
@@ -36,12 +36,12 @@ from .weighted_rows import WeightedRows
 class Iterated(NamedTuple):
     """Solution of an iterative solver, the iterations it took, and the tolerance that it reached."""
 
-    solution: Solution
+    solution: RidgeSolution
     n_iter: int
     reached: float
 
 
-def solve_kernel_ridge(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, spec: RidgeSpec, s: float) -> Solution:
+def solve_kernel_ridge(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, spec: RidgeSpec, s: float) -> RidgeSolution:
     """Solution on a full symmetric kernel matrix, which is overwritten."""
     largest = float(np.linalg.norm(K, np.inf) * weight.max())
     if s == 0:
@@ -68,7 +68,7 @@ def solve_kernel_ridge(K: np.ndarray, weight: np.ndarray, Y: np.ndarray, spec: R
         K *= root[:, None]
         K[np.diag_indices_from(K)] += s
         u, b, residual = _dual(K, root, Y, spec, s)
-        solution = Solution(root[:, None] * u, b, residual)
+        solution = RidgeSolution(root[:, None] * u, b, residual)
         if score_rounding(solution.coef.T, diagonal.max()).max() <= SCORE_DIGITS:
             return solution
         K = _restored(K, diagonal, weight)
@@ -88,7 +88,7 @@ def _restored(K: np.ndarray, diagonal: np.ndarray, weight: np.ndarray) -> np.nda
 
 def solve_features_ridge(
     source: Features, rows: np.ndarray, weight: np.ndarray, Y: np.ndarray, spec: RidgeSpec, s: float
-) -> Solution:
+) -> RidgeSolution:
     """Solution on some rows of explicit features, dense or sparse; the other arguments are of these rows."""
     given, weight = weight, spec.weights(weight)
     root = np.sqrt(weight)
@@ -111,10 +111,10 @@ def solve_features_ridge(
     M = A.outer()
     M[np.diag_indices_from(M)] += s
     u, b, residual = _dual(M, root, Y, spec, s)
-    return Solution(A.gathered(u.T).T, b, residual)
+    return RidgeSolution(A.gathered(u.T).T, b, residual)
 
 
-def _normal_equations(A: WeightedRows, Y: np.ndarray, spec: RidgeSpec, s: float) -> Solution:
+def _normal_equations(A: WeightedRows, Y: np.ndarray, spec: RidgeSpec, s: float) -> RidgeSolution:
     """Solution from A = sqrt(p) Phi; one matrix of N x N numbers is made."""
     root, N = A.root, A.shape[1]
     y = root[:, None] * Y.reshape(len(root), -1)
@@ -134,7 +134,7 @@ def _normal_equations(A: WeightedRows, Y: np.ndarray, spec: RidgeSpec, s: float)
     # 1 - h'r as a sum of squares (r minimises): no cancellation where the fit is nearly perfect
     rest = y - A.times(coef) - root[:, None] * b
     penalty = s * (np.einsum("ij,ij->j", coef, coef) + (b**2 if spec.bias == "penalised" else 0))
-    return Solution(coef, b, np.einsum("ij,ij->j", rest, rest) + penalty)
+    return RidgeSolution(coef, b, np.einsum("ij,ij->j", rest, rest) + penalty)
 
 
 def _dual(
@@ -212,7 +212,7 @@ def iterate_features(
             b = weight @ (Y - Phi @ coef) / weight.sum()
         f = Phi @ coef + b
         penalty = s * (np.einsum("ij,ij->j", coef, coef) + (b**2 if penalised else 0))
-        out.append(Iterated(Solution(coef, b, weight @ (Y - f) ** 2 + penalty), n_iter, reached))
+        out.append(Iterated(RidgeSolution(coef, b, weight @ (Y - f) ** 2 + penalty), n_iter, reached))
     return out
 
 
@@ -246,7 +246,7 @@ def iterate_kernel(
             v = solved[-1]
             b = (v @ y) / ((spec.bias == "penalised") + root @ v)
             u = u - np.outer(v, b)
-        solution = Solution(root[:, None] * u, b, s * np.einsum("ij,ij->j", y, u))
+        solution = RidgeSolution(root[:, None] * u, b, s * np.einsum("ij,ij->j", y, u))
         out.append(Iterated(solution, counter.most, reached))
     return out
 

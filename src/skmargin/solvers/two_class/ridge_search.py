@@ -26,7 +26,7 @@ N_WIDTHS_KEPT = 3
 SMALLEST_SINGLE = {"coefficients": 1e-6, "kernel": 1e-7}  # for K(x, x) <= 1; "kernel": times the number of rows
 
 
-class Task(NamedTuple):
+class SearchProblem(NamedTuple):
     """What is to be classified: codes of the classes, weights, folds (None: leave one out) and the machine."""
 
     codes: np.ndarray
@@ -37,12 +37,12 @@ class Task(NamedTuple):
     spec: RidgeSpec
     n_jobs: int | None
 
-    def subset(self, rows: np.ndarray) -> Task:
+    def subset(self, rows: np.ndarray) -> SearchProblem:
         """The same task on some of the rows, with leave-one-out."""
         return self._replace(codes=self.codes[rows], weight=self.weight[rows], folds=None)
 
 
-def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: type) -> np.ndarray:
+def held_out_accuracy(source: Source, task: SearchProblem, strengths: np.ndarray, dtype: type) -> np.ndarray:
     """Weighted accuracy of the held-out predictions, one number for each strength."""
     n = len(task.codes)
     F: np.ndarray = np.empty((len(strengths), n, n_machines(task.n_classes, task.method)), dtype=dtype)
@@ -90,12 +90,14 @@ def held_out_accuracy(source: Source, task: Task, strengths: np.ndarray, dtype: 
     return _accuracy(F, task)
 
 
-def _accuracy(F: np.ndarray, task: Task) -> np.ndarray:
+def _accuracy(F: np.ndarray, task: SearchProblem) -> np.ndarray:
     hits = np.array([winners(f, task.n_classes, task.method) == task.codes for f in F])
     return hits @ task.weight / task.weight.sum()
 
 
-def iterated_accuracy(source: Source, task: Task, strengths: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
+def iterated_accuracy(
+    source: Source, task: SearchProblem, strengths: np.ndarray, tol: float, max_iter: int
+) -> np.ndarray:
     """As `held_out_accuracy` where there is no factorisation: a machine for each fold and strength, by iterations.
 
     Of each fold the strengths go from the largest to the smallest, each the start of the next.
@@ -127,7 +129,7 @@ def iterated_accuracy(source: Source, task: Task, strengths: np.ndarray, tol: fl
 
 
 def full_search(
-    kernel_of: Callable[[int, type], Source], n_widths: int, task: Task, strengths: np.ndarray
+    kernel_of: Callable[[int, type], Source], n_widths: int, task: SearchProblem, strengths: np.ndarray
 ) -> np.ndarray:
     """Accuracy ``(widths, strengths)`` of every candidate, in double precision."""
     scores = []
@@ -141,7 +143,7 @@ def screened_search(
     kernel_of: Callable[[int, type], Source],
     part_of: Callable[[int, np.ndarray, type], Source],
     n_widths: int,
-    task: Task,
+    task: SearchProblem,
     strengths: np.ndarray,
     largest: float,
     rng: np.random.RandomState,

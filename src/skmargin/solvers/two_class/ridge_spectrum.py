@@ -59,7 +59,7 @@ class RidgeSpec(NamedTuple):
         return weight / weight.sum() if self.normalised else weight
 
 
-class Solution(NamedTuple):
+class RidgeSolution(NamedTuple):
     """Coefficients ``(N, m)``, intercepts ``(m,)`` and residuals ``1 - h'r`` ``(m,)`` of m label vectors."""
 
     coef: np.ndarray
@@ -162,10 +162,10 @@ class RidgePath:
         residual = e @ (self.ty * self.ty) + np.einsum("ij,ij->j", self.y_rest, self.y_rest) - qy * b
         return e, b, den, residual
 
-    def solution(self, s: float) -> Solution:
+    def solution(self, s: float) -> RidgeSolution:
         """Coefficients, intercepts and ``1 - h'r`` for the strength ``s``, not scaled."""
         _, b, _, residual = self._shrunk(s)
-        return Solution(self._coefficients(self.ty, b, s), b, residual)
+        return RidgeSolution(self._coefficients(self.ty, b, s), b, residual)
 
     def _coefficients(self, ty: np.ndarray, b: np.ndarray, s: float) -> np.ndarray:
         spectrum = self.spectrum
@@ -193,7 +193,7 @@ class RidgePath:
             G += np.maximum(1 - np.einsum("ij,ij->i", U, U), 0)
         self._write(out, rows, u, u / G[:, None], residual - u * u / G[:, None], part)
 
-    def leave_folds_out(self, s: float, folds: list[np.ndarray]) -> tuple[np.ndarray, list[Solution]]:
+    def leave_folds_out(self, s: float, folds: list[np.ndarray]) -> tuple[np.ndarray, list[RidgeSolution]]:
         """Scores of the rows of each fold by the machine fitted without them, and these machines (scaled).
 
         A fold may have none of the rows, or all of them: a machine fitted to nothing is zero.
@@ -204,7 +204,7 @@ class RidgePath:
             if len(rows) == len(out):
                 none = np.zeros_like(self.ty)
                 b = np.zeros(none.shape[1], none.dtype)
-                machines.append(Solution(self._coefficients(none, b, s), b, b))
+                machines.append(RidgeSolution(self._coefficients(none, b, s), b, b))
                 continue
             part = float(parts[rows].sum())
             s_fold = self.ty.dtype.type(s * (1 - part))
@@ -227,7 +227,7 @@ class RidgePath:
             else:
                 rest = self.q_rest @ self.y_rest - self.q_rest[rows] @ t
                 b = ((e * self.tq) @ ty + rest) / den
-            machines.append(Solution(self._coefficients(ty, b, s_fold) * factor, b * factor, residual))
+            machines.append(RidgeSolution(self._coefficients(ty, b, s_fold) * factor, b * factor, residual))
         return out, machines
 
     def _part_of_each_row(self) -> np.ndarray:
@@ -267,14 +267,14 @@ def score_rounding(coef: np.ndarray, square: float) -> np.ndarray:
     return np.finfo(np.float64).eps * square * np.linalg.norm(coef, axis=-1)
 
 
-def scale(solution: Solution) -> Solution:
+def scale(solution: RidgeSolution) -> RidgeSolution:
     """The unconstrained LDM from its ridge solution: divided by ``1 - h'r``, which is alpha y'u > 0."""
     if not (solution.residual > 0).all():
         raise ValueError(
             "The system is singular: the margins can be made equal (variance 0), so that the margin mean has no bound. "
             "alpha must be larger."
         )
-    return Solution(solution.coef / solution.residual, solution.intercept / solution.residual, solution.residual)
+    return RidgeSolution(solution.coef / solution.residual, solution.intercept / solution.residual, solution.residual)
 
 
 def scale_rows(A: Any, factor: np.ndarray) -> Any:
