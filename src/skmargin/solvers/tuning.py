@@ -440,7 +440,7 @@ class TwoClassTuning:
         1 << 30, "multiply-adds of ascent beyond tol, towards the exact optimum", sensitivity="same bits"
     )
     ascent_passes: int = constant(
-        50, "passes of ascent before another method, at least", sensitivity="1.00 (1.0), 1.00 (1.1)"
+        50, "passes of ascent before another gear, at least", sensitivity="1.00 (1.0), 1.00 (1.1)"
     )
     few_features: int = constant(
         2000, "features up to which the variance is eliminated by a d x d matrix", sensitivity="same bits"

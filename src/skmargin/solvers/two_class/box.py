@@ -29,7 +29,7 @@ Solve = Callable[[np.ndarray], np.ndarray]
 class Box:
     """The problem: ``product(c)`` is Kt c, ``block`` a block of Kt, ``shifted(theta)`` solves with Kt + diag(theta).
 
-    ``interior_passes`` is the cost of the interior point method in passes of the ascent.
+    ``patience`` is the cost of the interior point method in passes of the ascent.
     """
 
     y: np.ndarray
@@ -39,7 +39,7 @@ class Box:
     pass_cost: int
     product: Callable[[np.ndarray], np.ndarray]
     shifted: Callable[[np.ndarray], Solve]
-    interior_passes: int
+    patience: int
     block: Callable[[np.ndarray], np.ndarray]
     ascend: Callable[..., Any]
     tuning: TwoClassTuning = DEFAULT.two_class
@@ -64,7 +64,7 @@ def maximise(box: Box, tol: float, max_iter: int, seed: int, g: np.ndarray) -> t
     """Solve to a relative gap of ``tol``, and exactly where that is cheap: g, objective, relative gap, passes."""
     zero, passes = np.zeros(len(box.y)), 0
     free_passes = box.tuning.extra_work // max(1, box.pass_cost)
-    limit, aim = max(box.tuning.ascent_passes, box.interior_passes), tol
+    limit, aim = max(box.tuning.ascent_passes, box.patience), tol
     best: Found = (g, np.inf, np.inf)
     while True:
         limit = min(max_iter - passes, limit)
@@ -143,12 +143,12 @@ def polish(box: Box, g: np.ndarray, gap: float) -> Found | None:
     A = np.maximum(box.curvature, 1e-300)
     u, d = g - lin, box.margins(g)
     for _ in range(POLISH_STEPS):
-        step_end = u + (1 - d) / A  # of a coordinate step without the bounds
-        free = np.flatnonzero((step_end > 0) & (step_end < cap))
+        wish = u + (1 - d) / A
+        free = np.flatnonzero((wish > 0) & (wish < cap))
         if len(free) > box.tuning.polish_rows:
             return best
         u = np.clip(u, 0, cap)
-        u = np.where(step_end >= cap, cap, np.where(step_end <= 0, 0.0, u))
+        u = np.where(wish >= cap, cap, np.where(wish <= 0, 0.0, u))
         if len(free):
             # from the u at hand, not from zero: the next step then removes the rounding of this one
             missing = 1 - box.margins(lin + u)[free]
