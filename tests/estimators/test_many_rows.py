@@ -17,14 +17,13 @@ def many(monkeypatch):
     used = []
     for name in ("LEAST_ROWS", "ROWS_PER_PARAMETER", "SURE_ROWS"):
         monkeypatch.setattr(plan, name, 0 if name != "LEAST_ROWS" else 3000)
-    for name in ("LEAST_PAIRS", "LEAST_PAIRS_UNSURE"):
-        monkeypatch.setattr(newton, name, 0.0)
+    monkeypatch.setattr(newton, "LEAST_PAIRS", 0.0)
     monkeypatch.setattr(newton, "MOST_LOSS", np.inf)
     monkeypatch.setattr(newton, "SAMPLE_ROWS", 1000)
     original = plan.solve_blocks
 
     def counted(*args, **kwargs):
-        used.append(original(*args, **kwargs))
+        used.append(original(*args, **kwargs | {"worth": np.inf}))
         return used[-1]
 
     monkeypatch.setattr(plan, "solve_blocks", counted)

@@ -40,7 +40,7 @@ SAMPLE_ROWS, ROWS_PER_PARAMETER, CLASS_ROWS = 20_000, 40, 200  # size of S; at l
 LEAST_RATIO = 3  # of all rows to S: where they are few, steps on S cost as much as those on all
 FRESH_ROWS = 20_000  # size of V
 GAP_SHARE = 0.6  # share of tol that the residuals may use
-LEAST_PAIRS, LEAST_PAIRS_UNSURE = 4.0, 100.0  # pairs in the band for each parameter, else the rows can be separated
+LEAST_PAIRS = 4.0  # pairs in the band for each parameter, else the rows can be separated
 REPRESENTATIVE = 1.1  # loss of fresh rows beside that of S up to which S tells all
 MOST_LOSS = 1.5  # the same, from which on it tells nothing
 DOUBLE_TOL = 1e-5  # below it passes are in float64
@@ -51,13 +51,14 @@ MIDDLE_BYTES = 1 << 26  # most that a copy of some of the rows of a file takes
 CURVATURE_WIDTH = 0.05  # least width of the curvature of the first step on all rows
 UNSURE_WIDTH = 0.4  # first width where the sample tells little
 SEPARABLE_LOSS = 5e-3  # sum of the losses of S beside that at zero, below which the band is all but empty
-EARLY_LOSS = 6.0  # times as much after the first step, and where steps fail
+NEAR_LOSS = 6.0  # times as much: more steps on a few of the rows tell whether it falls on
 ZERO_WIDTH, FIRST_WIDTH = 2.0, 0.05  # first and last width of the steps on S from zero, where all classes tie
 COARSE_WIDTH, COARSE_STEPS = 0.5, 3
 FIRST_ROWS = 3_000  # of the steps at such widths
 FIRST_PASSES, FIRST_STEPS = 16, 5
 FIRST_DAMPING = 0.1  # of a step that overshot by as much as it promised, relative to the curvature
-MOST_REJECTED = 5  # steps on the sample; after so many there are dozens of passes, which pay for very many rows only
+MOST_REJECTED = 5  # steps on the sample, after which there will be dozens of passes
+WORTH = 7.0  # by how much the estimate of the other methods may be wrong where steps are hard
 MOST_PASSES, MOST_TRIALS = 40, 12
 NEAR = 1.3  # ratio of two widths that are near enough: each pass tells the next one
 SMALL_GAIN = 1e-3  # share of the objective; a step on some of the rows that promises less is their last one
@@ -103,15 +104,17 @@ def solve_blocks(
     force: bool = False,
     verbose: int = 0,
     save: SavePoint | None = None,
+    worth: float = np.inf,
 ) -> BlockState | Refused:
     """Solve to a relative duality gap of ``tol``; see the head of this file.
 
     ``start`` is a point (W, b) of a related problem; ``force`` goes on whatever the sample says; ``save`` is given each
-    point that is better than those before.
+    point that is better than those before; ``worth`` is what the other methods are expected to cost, beside this one
+    where its steps are hard.
     """
     with blas_threads(1):
         method = SmoothedNewton(rows, problem, tol, seed, verbose)
-        method.save = save
+        method.save, method.worth = save, worth
         method.begin(solve_sample, start)
         reason = method.unsuitable()
         if reason and not force:
@@ -132,9 +135,10 @@ class SmoothedNewton:
         self.caps = problem.C * float(rows.class_weights.sum())
         self.single = tol >= DOUBLE_TOL
         self.save: SavePoint | None = None
+        self.worth = np.inf
         self.passes = 0
         self.lam = 0.0
-        self.separable = False
+        self.separable = self.nearly_separable = False
         self.rejected = 0  # steps on the sample
         self.most_in_band = False  # whether most rows lie in the band
 
@@ -146,7 +150,11 @@ class SmoothedNewton:
             some = self.rows.every(max(1, self.rows.n_rows // FIRST_ROWS))
             self._set_samples(overview(some, (some.n_rows, 0), 0, self.seed))
             went_well = self._descend_from_zero()
-            if self.separable:
+            if self.nearly_separable:
+                rejected = self.rejected
+                self._descend_on_sample()
+                self.rejected = rejected  # so few rows are too few to tell how hard the steps on all will be
+            if self.separable or self._too_hard():
                 return
             first = self.published()
             self._set_samples(self._overview())
@@ -197,7 +205,7 @@ class SmoothedNewton:
         )
         loss = self._sum(self.sample_block, 1.0).loss
         went_well = end.width <= COARSE_WIDTH
-        self.separable = loss <= enough or (loss <= EARLY_LOSS * enough and not went_well)
+        self.separable, self.nearly_separable = loss <= enough, loss <= NEAR_LOSS * enough
         return went_well
 
     def _descend_on_sample(self) -> bool:
@@ -209,7 +217,7 @@ class SmoothedNewton:
         )
         loss = self._sum(self.sample_block, 1.0).loss
         reached = end.width <= 2 * FIRST_WIDTH
-        self.separable = loss <= enough or (loss <= EARLY_LOSS * enough and not reached)
+        self.separable = loss <= enough
         if reached and not self.separable and end.most_in_band:
             reached = self._follow_ties(self.sample, end)
         else:
@@ -322,22 +330,25 @@ class SmoothedNewton:
         self.loss_ratio = found.loss / max(of_sample, 1e-9 * found.loss, np.finfo(float).tiny)
         self.representative = self.loss_ratio < REPRESENTATIVE
 
+    def _too_hard(self) -> bool:
+        """Whether steps go wrong on a problem that the other methods are expected to solve at a lower price."""
+        return (self.rejected > 0 and self.worth < 1) or (self.rejected >= MOST_REJECTED and self.worth < WORTH)
+
     def unsuitable(self) -> str:
         """Why this method should not go on; empty if it should."""
         if self.separable:
             return "the rows can be separated, or nearly so"
-        least = LEAST_PAIRS if self.representative else LEAST_PAIRS_UNSURE
+        if self._too_hard():
+            return f"{self.rejected} steps on the sample went wrong"
         if self.verbose:
             print_line(
                 f"blocks: sample of {len(self.S.y)} rows, width {self.width:.2g}, {self.expected:.3g} pairs in the "
                 f"band for each parameter, {self.rejected} steps went wrong, "
                 f"loss of fresh rows {self.loss_ratio:.2f} times that of the sample"
             )
-        if self.rejected >= MOST_REJECTED and not self.middle:
-            return f"{self.rejected} steps on the sample went wrong"
-        if self.expected < least:
+        if self.expected < LEAST_PAIRS:
             return f"{self.expected:.3g} pairs in the band for each parameter"
-        if self.loss_ratio > MOST_LOSS:
+        if self.loss_ratio > (MOST_LOSS if self.worth >= 1 else REPRESENTATIVE):
             return f"fresh rows have {self.loss_ratio:.2f} times the loss of the sample"
         return ""
 
@@ -388,7 +399,7 @@ class SmoothedNewton:
         passes = 1
         system = self._system(here)
         while (
-            not stage.ends(here.sums.loss, failures > 1 or accepted == 1)
+            here.sums.loss > stage.enough
             and done is None
             and passes < stage.passes
             and accepted < stage.steps
@@ -510,10 +521,6 @@ class Stage:
     final: bool  # on all rows: the gap counts
     first: float = UNSURE_WIDTH  # width to begin with where the point may be far from the solution
     enough: float = -1.0  # sum of the losses at which to stop
-
-    def ends(self, loss: float, early: bool) -> bool:
-        """Whether rows can be separated: the losses are all but zero, or small after one step or hard to lower."""
-        return loss <= self.enough * (EARLY_LOSS if early else 1.0)
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ PASSES, SAMPLE_WORK, PRODUCT_FLOPS, STEP_FLOPS, FIXED_FLOPS = 6, 240_000, 15.0, 
 UNDERESTIMATED = 7.0  # by how much block passes take longer than their estimate says (measured where both take as long)
 
 
-def expected_flops(n: int, d: int, k: int) -> float:
+def expected_flops(n: int, d: int, k: int, passes: int = PASSES) -> float:
     """What this method is expected to cost, in flops of the block passes (measured)."""
     parameters = (k - 1) * (d + 1)
-    return PRODUCT_FLOPS * (PASSES * n + SAMPLE_WORK) * k * (d + 1) + STEP_FLOPS * parameters**3 + FIXED_FLOPS
+    return PRODUCT_FLOPS * (passes * n + SAMPLE_WORK) * k * (d + 1) + STEP_FLOPS * parameters**3 + FIXED_FLOPS
 
 
 def suits(X: Any, k: int, otherwise: float = np.inf) -> bool:
@@ -53,8 +53,12 @@ def solve_in_memory(
     start: tuple[np.ndarray, np.ndarray] | None = None,
     n_jobs: int | None = 1,
     verbose: int = 0,
+    otherwise: float = np.inf,
 ) -> BlockState | Refused:
-    """`solve_blocks` for arrays; ``cap`` holds C times the weights, and ``solve_sample`` takes X, y and such caps."""
+    """`solve_blocks` for arrays; ``cap`` holds C times the weights, and ``solve_sample`` takes X, y and such caps.
+
+    ``otherwise`` is what the block passes are expected to cost.
+    """
     rows = ArrayRows(X, y, cap, problem.n_classes, n_jobs)
 
     def of_sample(sample: Sample, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +66,7 @@ def solve_in_memory(
 
     return solve_blocks(
         rows, problem, of_sample, tol=tol, max_passes=min(MOST_PASSES, max_iter), seed=seed, start=start,
-        verbose=verbose,
+        verbose=verbose, worth=otherwise / expected_flops(*X.shape, problem.n_classes, MOST_PASSES),
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def solve_linear(
                 n_jobs=n_jobs, tuning=tuning,
             )  # fmt: skip
 
-        found = solve_many_rows(problem, of_sample, tol, max_iter, seed, state, n_jobs, verbose)
+        found = solve_many_rows(problem, of_sample, tol, max_iter, seed, state, n_jobs, verbose, plan.block_flops)
         if found is not None and (found.gap <= tol or found.n_iter >= max_iter):
             return found
         state = found or state

@@ -39,8 +39,12 @@ def solve_many_rows(
     state: DualState | None,
     n_jobs: int | None,
     verbose: int,
+    otherwise: float,
 ) -> DualState | None:
-    """The solution, or the best point with its duals; None where this method does not suit."""
+    """The solution, or the best point with its duals; None where this method does not suit.
+
+    ``otherwise`` is what the block passes are expected to cost.
+    """
     blocks = block_problem(problem)
 
     def first_point(X: Any, y: np.ndarray, cap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -50,6 +54,7 @@ def solve_many_rows(
     found = solve_in_memory(
         problem.X, problem.y, problem.cap, blocks, first_point, tol=tol, max_iter=max_iter, seed=seed,
         start=None if state is None else (state.W, state.b), n_jobs=n_jobs, verbose=verbose,
+        otherwise=otherwise,
     )  # fmt: skip
     if isinstance(found, BlockState):
         return without_duals(found, problem.cap)

@@ -16,12 +16,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...rows.arrays import Rows, with_constant
+from ...rows.arrays import Rows, moments, total_variance, with_constant
 from ..blocks.newton import BlockState
 from ..blocks.passes import BlockProblem
 from ..blocks.plan import solve_in_memory, suits
 from ..dual.linear import solve_linear
 from ..dual.many_rows import SAMPLE_TOL, without_duals
+from ..dual.plan import block_flops
 from ..dual.state import DualState
 from ..tuning import DEFAULT, Tuning
 
@@ -67,10 +68,12 @@ def solve_multi_margin(
             )  # fmt: skip
             return found.W, found.b
 
+        strength = float(np.add.reduce(cap)) / ((k + 1) * X.shape[0]) * total_variance(*moments(X))
         blocks = replace(block_problem(k, 1.0, fit_intercept), C=1.0)
         found = solve_in_memory(
             X, y, cap / (k + 1), blocks, of_sample, tol=tol, max_iter=max_iter, seed=seed,
             start=None if state is None else (state.W, state.b), n_jobs=n_jobs, verbose=verbose,
+            otherwise=block_flops(*X.shape, k, strength, tuning.linear),
         )  # fmt: skip
         if isinstance(found, BlockState):
             return without_duals(replace(found, objective=(k + 1) * found.objective), cap / (k + 1))
