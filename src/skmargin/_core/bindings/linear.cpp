@@ -49,6 +49,8 @@ Outcome ascend(const AnyRows& rows, const Loss& loss, const Problem& problem, co
         out = ascent.run(options);
     }
     b = start.b;
+    W = std::move(ascent.state.buffer);
+    W.resize(static_cast<size_t>(rows.k * rows.d));
     ascent.state.model.publish(W.data(), b.data());
     out.score_size = ascent.stretch() * ascent.state.model.score_size();
     for (double& w : W) w *= ascent.stretch();
@@ -69,7 +71,7 @@ Result block_ascent(const Rows& rows, const Problem& problem, const Options& opt
     check_duals(duals, rows.n, k);
     require(b.size() == static_cast<size_t>(k), "one multiplier is needed for each class");
     require(!mean || mean->size() == rows.d, "the mean does not fit the rows");
-    std::vector<double> W(static_cast<size_t>(k) * rows.d), intercepts;
+    std::vector<double> W, intercepts;
     Start start{mean, fit_intercept, {b.data(), b.data() + k}, DualLists(static_cast<int64_t>(rows.n))};
     Outcome out;
     {

@@ -94,6 +94,7 @@ struct AscentState {
     const int32_t k;
     std::vector<double> curvature;  // of the block steps
     std::vector<uint32_t> active;   // samples that passes visit
+    std::vector<double> buffer;     // memory for W in double precision, kept for the next one that needs it
     int64_t passes = 0;
     double work = 0;           // flops
     double norm_floor = 1e-6;  // least norm of a class vector that the weights see, relative to the largest

@@ -90,9 +90,12 @@ class DualRounding {
 // The value of a dual, summed row by row.
 class DualSum {
   public:
-    explicit DualSum(const AnyRows& rows)
-        : d_(rows.d), V_(static_cast<size_t>(rows.k * rows.d)), part_(rows.batches() ? V_.size() : 0),
-          rounding_(rows.k) {}
+    // In the memory of `buffer`, whatever it holds.
+    explicit DualSum(const AnyRows& rows, std::vector<double> buffer = {})
+        : d_(rows.d), V_(std::move(buffer)), rounding_(rows.k) {
+        V_.assign(static_cast<size_t>(rows.k * rows.d), 0.0);
+        if (rows.batches()) part_.resize(V_.size());
+    }
 
     void clear() {
         std::fill(V_.begin(), V_.end(), 0.0);
@@ -116,11 +119,12 @@ class DualSum {
         flush();
         const int32_t k = rows.k;
         std::vector<double> squares(k);
-        for (int32_t l = 0; l < k; ++l)
-            for (int64_t j = 0; j < d_; ++j) {
-                const double v = V_[static_cast<size_t>(rows.place(l, j))];
-                squares[l] += v * v;
-            }
+        for (int64_t from = 0; from < d_; from += batch)  // in either order of V, what was read is still in the cache
+            for (int32_t l = 0; l < k; ++l)
+                for (int64_t j = from; j < std::min(from + batch, d_); ++j) {
+                    const double v = V_[static_cast<size_t>(rows.place(l, j))];
+                    squares[l] += v * v;
+                }
         const double additions =
             part_.empty() ? static_cast<double>(used_) : static_cast<double>(batch + used_ / batch + 2);
         const double half = half_square_of_norms(squares, q, weights);
@@ -131,6 +135,7 @@ class DualSum {
     }
     // The class vectors, after `value`, and the sums of the coefficients.
     const std::vector<double>& V() const { return V_; }
+    std::vector<double> take_V() { return std::move(V_); }
     std::vector<double> totals() const { return rounding_.totals(); }
 
   private:
@@ -151,7 +156,7 @@ template <class Ascent, class Row>
 double dual_value(Ascent& ascent, Row row, double known) {
     const AnyRows& rows = ascent.geo.rows;
     if (!rows.has_sums()) return known;
-    DualSum sum(rows);
+    DualSum sum(rows, std::move(ascent.buffer));
     for (int64_t i = 0; i < ascent.n; ++i) {
         const DualLists::Row r = row(i);
         if (r.size == 0) continue;
@@ -159,7 +164,10 @@ double dual_value(Ascent& ascent, Row row, double known) {
         ascent.with_coefficients(
             i, r, [&](const int32_t* cls, int32_t m, const double* coef) { sum.add(rows, i, gained, cls, m, coef); });
     }
-    return sum.value(rows, ascent.geo.intercept() ? ascent.geo.longest : 0, ascent.geo.q, ascent.geo.class_weights);
+    const double longest = ascent.geo.intercept() ? ascent.geo.longest : 0;
+    const double value = sum.value(rows, longest, ascent.geo.q, ascent.geo.class_weights);
+    ascent.buffer = sum.take_V();
+    return value;
 }
 
 }  // namespace skm
