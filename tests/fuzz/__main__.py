@@ -2,8 +2,8 @@
 
 The number of a case is all that is needed to make it again (``--only``).  With ``--state`` a run that ended, or was
 ended (SIGTERM: it prints what it has counted), goes on where it was: the file holds the number of the case at hand, so
-that it names one that ended the process.  Every failure is printed with its case; the exit code says whether there was
-one.
+that it names one that ended the process.  ``--part 0/2`` and ``--part 1/2``, with a state each, share a run between two
+processes.  Every failure is printed with its case; the exit code says whether there was one.
 """
 
 import argparse
@@ -62,7 +62,9 @@ class Run:
         """The numbers of the cases that are still to come."""
         if self.options.only is not None:
             return [self.options.only]
-        return range(0 if self.state is None else int(self.state[0]), self.options.fits)
+        part, parts = self.options.part
+        first = part if self.state is None else max(part, int(self.state[0]))
+        return range(first + (part - first) % parts, self.options.fits, parts)
 
     def __call__(self):
         """Try all of them."""
@@ -70,11 +72,12 @@ class Run:
             if self.state is not None:
                 self.state[0] = number + 1  # one that ends the process has its turn only once
             self.one(number)
-            if (number + 1) % REPORT == 0:
+            if self.found["inputs"] % REPORT == 0:
                 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
                 failed = sum(times for kind, times in self.found.items() if kind.startswith("FAILED"))
                 cpu = time.process_time()
-                print(f"... {number + 1} cases, {failed} failed, {cpu:.0f} s, at most {memory} MB", flush=True)
+                tried = f"{self.found['inputs']} cases, the last one {number}"
+                print(f"... {tried}, {failed} failed, {cpu:.0f} s, at most {memory} MB", flush=True)
 
     def one(self, number):
         """Make a case, fit it, judge it."""
@@ -108,6 +111,14 @@ class Run:
             print(f"--- seed {self.options.seed}, case {number}: {said}\n{describe(case)}", flush=True)
 
 
+def part_of(text):
+    """The two numbers of "0/2": which part of the cases, of how many."""
+    part, parts = (int(number) for number in text.split("/"))
+    if not 0 <= part < parts:
+        raise ValueError(text)
+    return part, parts
+
+
 def main():
     """Run, and print a line for each kind of ending."""
     faulthandler.enable()
@@ -117,6 +128,7 @@ def main():
     parser.add_argument("--only", type=int, help="the number of one case")
     parser.add_argument("--keep", help="name of the file in tests/fuzz/kept to write the case of --only to")
     parser.add_argument("--state", type=Path, help="file with the number of the case at hand (.npy)")
+    parser.add_argument("--part", type=part_of, default=(0, 1), help='share of the cases: "0/2" is every second one')
     parser.add_argument("--largest", type=int, default=24, help="most rows of a case")
     parser.add_argument("--machines", nargs="*", choices=sorted(MACHINES), help="in turn; default: all, by cost")
     parser.add_argument("--show", type=int, default=2, help="cases printed of each kind of failure")

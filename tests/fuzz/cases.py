@@ -126,6 +126,7 @@ IN_BLOCKS = {(from_rows, "SMALL_BYTES"): 0}
 UNREAD = {**IN_BLOCKS, (from_rows, "MEMORY_SHARE"): 0.0}
 MANY_PARAMETERS = {**UNREAD, (from_rows, "MOST_PARAMETERS"): 0}
 GEARS = [{}, IN_BLOCKS, UNREAD, MANY_PARAMETERS]
+IN_BLOCKS_ONCE = 40  # in so many cases: they start threads and take as long as ten others
 BLOCK_PASSES = 30  # most of them over rows of which each pass starts threads
 
 
@@ -199,7 +200,7 @@ def _take_gear(choices, case):
     elif choices.one_in(30):
         case.gear = {(module, "suits"): _once() for module in (linear, exact, many_rows)}
         case.gear_name = "many rows"
-    elif getattr(case.model, "_in_blocks", False) and choices.one_in(20):
+    elif getattr(case.model, "_in_blocks", False) and choices.one_in(IN_BLOCKS_ONCE):
         case.gear_name = "in blocks"
         _in_blocks(choices, case)
 
