@@ -176,3 +176,12 @@ def test_kernel_values_beyond_float32():
     X, y = toy(300)
     clf = WestonWatkinsSVC(kernel="poly", gamma=1.0, degree=3, C=1e-43).fit(1e7 * X, y)
     assert np.isfinite(clf.dual_coef_).all() and clf.dual_gap_ <= 1e-3
+
+
+def test_one_pair_of_rows_makes_a_large_matrix_indefinite():
+    K, y = np.eye(700), np.arange(700) % 2
+    K[0, 1] = K[1, 0] = 1.5  # no product of rows of length one; not both of them among 500 rows of the same distance
+    with pytest.warns(UserWarning, match="not positive semi-definite on these rows"):
+        assert CrammerSingerSVC(kernel="precomputed").fit(K, y).dual_gap_ is None
+    K[0, 1] = K[1, 0] = 0.5
+    assert CrammerSingerSVC(kernel="precomputed").fit(K, y).dual_gap_ <= 1e-3

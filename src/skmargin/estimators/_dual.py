@@ -33,6 +33,7 @@ from ..solvers.dual.many_rows import SAMPLE_TOL
 from ..solvers.dual.plan import can_factor, factor_cost, first_method_iterations
 from ..solvers.dual.state import DualState, KernelState, lower_bound
 from ..solvers.many_classes import ManyState, solve_many, suits
+from ..solvers.two_class.lapack import is_indefinite
 from ._base import COUNT, GOAL, JOBS, MOST_CAP, Problem, check_caps, check_finite, fitting, seed_of, warn_of_fit
 from ._scores import KernelScores
 from ._solution import Solution, WarmStart
@@ -41,7 +42,7 @@ LONGER = (1 / 32, 1 / 8, 1 / 3)  # by these shares of the tolerance class vector
 LOST = 1e-9  # share of the objective that rounding must have warm it is blamed
 MOST_KERNEL_CAP = 1e15  # bound of a dual beyond which sums of a kernel machine lose its margins
 PROBE = 64  # rows on which a kernel function is tried
-EXAMINED = 500  # rows whose matrix tells whether a kernel is positive semi-definite
+EXAMINED = (500, 4000)  # rows whose matrix tells whether a kernel is positive semi-definite: 2 ms, then half a second
 
 
 class DualMachine(KernelScores):
@@ -368,14 +369,24 @@ class DualMachine(KernelScores):
         return X
 
     def _is_indefinite(self, X: Any) -> bool:
-        """Whether the kernel matrix of some of the rows has negative eigenvalues: then that of all of them has."""
-        some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], EXAMINED)).astype(np.intp)
-        if self._is("precomputed"):
-            K = np.asarray(X[some][:, some].toarray() if sparse.issparse(X) else X[some[:, None], some], np.float64)
-        else:
-            K = gram(X[some], None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)
-        values = np.linalg.eigvalsh(0.5 * (K + K.T))
-        return bool(values[0] < -eigenvalue_rtol(X.dtype) * values[-1])
+        """Whether the kernel matrix has negative eigenvalues; of very many rows, that of some of them.
+
+        Where it has, no machine is the best: along their vectors longer coefficients cost less and less, so that no
+        bound holds.  A part of the matrix with a negative eigenvalue is enough to know, one without is not.
+        """
+        n = X.shape[0]
+        parts = [np.linspace(0, n - 1, most).astype(np.intp) for most in EXAMINED if most < n]
+        if n <= EXAMINED[-1]:
+            parts.append(np.arange(n))
+        for some in parts:
+            if self._is("precomputed"):
+                K = X[some][:, some].toarray() if sparse.issparse(X) else X[some[:, None], some]
+            else:
+                K = gram(X[some], None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)
+            K = np.asarray(K, dtype=np.float64)
+            if is_indefinite(np.ascontiguousarray(0.5 * (K + K.T)), eigenvalue_rtol(X.dtype)):
+                return True
+        return False
 
     def _kernel_rows(self, problem: Problem, offset: float = 0.0) -> tuple[KernelRows, bool]:
         """The kernel matrix, and whether a solve to rounding costs next to nothing."""

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import LinAlgError
 
 from skmargin._core import _ext
-from skmargin.solvers.two_class.lapack import cholesky, cholesky_solve, eigen
+from skmargin.solvers.two_class.lapack import cholesky, cholesky_solve, eigen, is_indefinite
 
 
 def matrix(n, dtype=np.float64):
@@ -67,3 +67,18 @@ def test_other_threads_run_on(work):
     stop.set()
     thread.join()
     assert during > 10  # about one for each call where the lock is held
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e250])
+@pytest.mark.parametrize("share", [-1.0, -2e-6, -5e-7, 0.0])
+def test_the_sign_of_the_least_eigenvalue(share, size):
+    _, Q = np.linalg.eigh(matrix(60))
+    values = np.r_[share, np.zeros(9), np.logspace(-12, 0, 50)]
+    A = (Q * (size * values)) @ Q.T
+    assert is_indefinite(A + A.T, 1e-6) == (share < -1e-6)
+
+
+def test_the_sign_of_matrices_without_a_positive_diagonal():
+    assert not is_indefinite(np.zeros((3, 3)), 1e-6)
+    assert is_indefinite(-np.eye(3), 1e-6)
+    assert is_indefinite(np.array([[0.0, 1.0], [1.0, 0.0]]), 1e-6)

@@ -47,7 +47,7 @@ from ...rows.gram import inner_products, refuse_indefinite, row_blocks
 from ..certificate import NEGLIGIBLE
 from ..tuning import DEFAULT, Tuning
 from .box import EXACT, Box, Solve, maximise, polish
-from .lapack import cholesky, cholesky_solve, cholesky_solve_rows
+from .lapack import cholesky, cholesky_solve, cholesky_solve_rows, is_indefinite
 from .ldm_certificate import (
     LdmPoint,
     LDMProblem,
@@ -100,11 +100,7 @@ def _published(
 
 def check_definite(K: np.ndarray, rounding: float) -> None:
     """Refuse a kernel matrix with an eigenvalue below ``-rounding`` times the largest one."""
-    shifted = K.copy()
-    shifted[np.diag_indices_from(K)] += rounding * max(0.0, float(K.diagonal().max()))
-    try:
-        cholesky(shifted)  # a small part of the work of a fit; all eigenvalues would double it
-    except linalg.LinAlgError:
+    if is_indefinite(K.copy(), rounding):  # a small part of the work of a fit; all eigenvalues would double it
         w = linalg.eigvalsh(K, check_finite=False)
         refuse_indefinite(w[0], w[-1], rounding)
 
