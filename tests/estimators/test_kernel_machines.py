@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine, make_classificat
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from skmargin import CrammerSingerSVC, LpNormSVC, MultiMarginSVC, ODMClassifier, TopKSVC, WestonWatkinsSVC
+from skmargin import M3SVC, CrammerSingerSVC, LpNormSVC, MultiMarginSVC, ODMClassifier, TopKSVC, WestonWatkinsSVC
 from skmargin.solvers.tuning import DEFAULT
 
 MACHINES = [CrammerSingerSVC(), WestonWatkinsSVC(), TopKSVC(k=2)]
@@ -178,10 +178,12 @@ def test_kernel_values_beyond_float32():
     assert np.isfinite(clf.dual_coef_).all() and clf.dual_gap_ <= 1e-3
 
 
-def test_one_pair_of_rows_makes_a_large_matrix_indefinite():
+@pytest.mark.parametrize("machine", [CrammerSingerSVC(), LpNormSVC(), MultiMarginSVC(), M3SVC()])
+def test_one_pair_of_rows_makes_a_large_matrix_indefinite(machine):
     K, y = np.eye(700), np.arange(700) % 2
+    machine = clone(machine).set_params(kernel="precomputed")
     K[0, 1] = K[1, 0] = 1.5  # no product of rows of length one; not both of them among 500 rows of the same distance
     with pytest.warns(UserWarning, match="not positive semi-definite on these rows"):
-        assert CrammerSingerSVC(kernel="precomputed").fit(K, y).dual_gap_ is None
+        assert machine.fit(K, y).dual_gap_ is None
     K[0, 1] = K[1, 0] = 0.5
-    assert CrammerSingerSVC(kernel="precomputed").fit(K, y).dual_gap_ <= 1e-3
+    assert machine.fit(K, y).dual_gap_ <= 1e-3

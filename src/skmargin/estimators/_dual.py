@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._runtime.checkpoint import Checkpoint
@@ -17,7 +16,7 @@ from .._runtime.threads import blas_threads
 from ..rows.blocks import BlockRows
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
-from ..rows.gram import GRAM32_RTOL, KERNELS, check_symmetric, eigenvalue_rtol, gram, is_definite, resolve_gamma
+from ..rows.gram import GRAM32_RTOL, KERNELS, check_symmetric, gram, resolve_gamma
 from ..rows.kernel_rows import KernelRows, max_squared_norm, row_dtype
 from ..rows.moments import Sample
 from ..solvers import certificate
@@ -33,7 +32,6 @@ from ..solvers.dual.many_rows import SAMPLE_TOL
 from ..solvers.dual.plan import can_factor, factor_cost, first_method_iterations
 from ..solvers.dual.state import DualState, KernelState, lower_bound
 from ..solvers.many_classes import ManyState, solve_many, suits
-from ..solvers.two_class.lapack import is_indefinite
 from ._base import COUNT, GOAL, JOBS, MOST_CAP, Problem, check_caps, check_finite, fitting, seed_of, warn_of_fit
 from ._scores import KernelScores
 from ._solution import Solution, WarmStart
@@ -42,7 +40,6 @@ LONGER = (1 / 32, 1 / 8, 1 / 3)  # by these shares of the tolerance class vector
 LOST = 1e-9  # share of the objective that rounding must have warm it is blamed
 MOST_KERNEL_CAP = 1e15  # bound of a dual beyond which sums of a kernel machine lose its margins
 PROBE = 64  # rows on which a kernel function is tried
-EXAMINED = (500, 4000)  # rows whose matrix tells whether a kernel is positive semi-definite: 2 ms, then half a second
 
 
 class DualMachine(KernelScores):
@@ -156,10 +153,9 @@ class DualMachine(KernelScores):
         if self.warm_start:
             self._warm_state = WarmStart(solution, problem.y, self.C * problem.weight, loss)
         self.objective_, self.dual_gap_, self.n_iter_ = objective, gap, solution.n_iter
-        if self.__dict__.pop("_indefinite", False):
-            self.dual_gap_ = None
-            self._warn_of_indefinite_kernel()
-        elif gap is not None and (solution.gap or 0.0) <= self.tol < gap and lost > max(LOST, 0.1 * self.tol):
+        if self._has_no_certificate():
+            return
+        if gap is not None and (solution.gap or 0.0) <= self.tol < gap and lost > max(LOST, 0.1 * self.tol):
             self._warn_of_lost_digits(problem.X, gap)
         else:
             self._warn_unless_converged(solution)
@@ -231,13 +227,6 @@ class DualMachine(KernelScores):
             f"{type(self).__name__} has a certified gap of {gap:.2e} instead of tol={self.tol:.2e}: double precision "
             f"cannot carry column {name} of X, whose numbers are too large beside what tells them apart. Take an "
             "offset off the column, scale it, or leave it out."
-        )
-
-    def _warn_of_indefinite_kernel(self) -> None:
-        warn_of_fit(
-            f"kernel={self.kernel!r} is not positive semi-definite on these rows: the problem of "
-            f"{type(self).__name__} is not convex, so that there is no certificate (dual_gap_ is None). Change the "
-            "parameters of the kernel, or take another one."
         )
 
     def _warn_unless_converged(self, solution: Solution) -> None:
@@ -364,29 +353,8 @@ class DualMachine(KernelScores):
         elif callable(self.kernel):  # on a few rows: later only parts of the matrix are asked for
             check_symmetric(gram(X[:PROBE], None, self.kernel, dtype=np.float64))
         self._gamma = resolve_gamma(self.gamma, X, problem.weight, self.kernel)
-        if not is_definite(self.kernel, self.degree, self.coef0):
-            self._indefinite = self._is_indefinite(X)
+        self._indefinite = self._is_indefinite(X)
         return X
-
-    def _is_indefinite(self, X: Any) -> bool:
-        """Whether the kernel matrix has negative eigenvalues; of very many rows, that of some of them.
-
-        Where it has, no machine is the best: along their vectors longer coefficients cost less and less, so that no
-        bound holds.  A part of the matrix with a negative eigenvalue is enough to know, one without is not.
-        """
-        n = X.shape[0]
-        parts = [np.linspace(0, n - 1, most).astype(np.intp) for most in EXAMINED if most < n]
-        if n <= EXAMINED[-1]:
-            parts.append(np.arange(n))
-        for some in parts:
-            if self._is("precomputed"):
-                K = X[some][:, some].toarray() if sparse.issparse(X) else X[some[:, None], some]
-            else:
-                K = gram(X[some], None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)
-            K = np.asarray(K, dtype=np.float64)
-            if is_indefinite(np.ascontiguousarray(0.5 * (K + K.T)), eigenvalue_rtol(X.dtype)):
-                return True
-        return False
 
     def _kernel_rows(self, problem: Problem, offset: float = 0.0) -> tuple[KernelRows, bool]:
         """The kernel matrix, and whether a solve to rounding costs next to nothing."""

@@ -123,8 +123,9 @@ class M3SVC(PrimalMachine):
         Those rows.  Other kernels only, and not for ``"precomputed"``.
     objective_ : float
         Value of the minimised function.
-    dual_gap_ : float
-        Certified relative gap: the minimum is at least ``objective_ * (1 - dual_gap_)``.
+    dual_gap_ : float or None
+        Certified relative gap: the minimum is at least ``objective_ * (1 - dual_gap_)``; None where the kernel is not
+        positive semi-definite.
     n_iter_ : int
         Iterations made.
     n_features_in_ : int

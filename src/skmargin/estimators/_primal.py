@@ -47,7 +47,7 @@ class PrimalMachine(KernelScores):
         check_caps(float(self.alpha), np.ones(1), MOST_CAP, "alpha")
         with blas_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # refused at the end
             gap = self._solve(problem, old)
-        if gap > self.tol:
+        if not self._has_no_certificate() and gap > self.tol:
             self._warn_not_converged(gap)
 
     def _solve(self, given: Problem, old: PrimalMachine | None) -> float:
@@ -118,6 +118,7 @@ class PrimalMachine(KernelScores):
             return *wide_rows(X, self._tuning.primal), None
         if self.kernel == "precomputed":
             X = X[:, problem.kept]
+        self._indefinite = self._is_indefinite(X)
         K = gram(X, None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)
         given = callable(self.kernel) or self.kernel == "precomputed"  # the others are computed in double here
         factor = factorise(np.array(K, order="C"), X.dtype if given else np.float64)

@@ -12,9 +12,12 @@ from sklearn.utils import assert_all_finite
 from .._config import get_config
 from .._core import _ext
 from .._runtime.threads import thread_count
+from ..rows.gram import eigenvalue_rtol, gram, is_definite
 from ..rows.kernel_rows import kernel_scores, kernel_winners
-from ._base import MarginClassifier, Problem
+from ..solvers.two_class.lapack import is_indefinite
+from ._base import MarginClassifier, Problem, warn_of_fit
 
+EXAMINED = (500, 4000)  # rows whose matrix tells whether a kernel is positive semi-definite: 2 ms, then half a second
 COPIED = np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.uint64)  # labels that the core may write
 
 
@@ -185,6 +188,8 @@ class KernelScores(LinearScores):
     Otherwise they have ``dual_coef_``, one column a class (a single column for two classes), of ``support_``.
     """
 
+    dual_gap_: float | None
+
     def _set_linear(self, W: Any, b: np.ndarray) -> None:
         self._forget()
         super()._set_linear(W, b)
@@ -205,6 +210,40 @@ class KernelScores(LinearScores):
         self.support_, self.dual_coef_, self.intercept_ = problem.kept[support], coef, np.array(b)
         if not self._is("precomputed"):
             self.support_vectors_ = problem.X[support]
+
+    def _is_indefinite(self, X: Any) -> bool:
+        """Whether the kernel matrix has negative eigenvalues; of very many rows, that of some of them.
+
+        Where it has, no machine is the best: along their vectors longer coefficients cost less and less, so that no
+        bound holds.  A part of the matrix with a negative eigenvalue is enough to know, one without is not.
+        """
+        if is_definite(self.kernel, self.degree, self.coef0):
+            return False
+        n = X.shape[0]
+        parts = [np.linspace(0, n - 1, most).astype(np.intp) for most in EXAMINED if most < n]
+        if n <= EXAMINED[-1]:
+            parts.append(np.arange(n))
+        for some in parts:
+            if self._is("precomputed"):
+                K = X[some][:, some].toarray() if sparse.issparse(X) else X[some[:, None], some]
+            else:
+                K = gram(X[some], None, self.kernel, self._gamma, self.degree, self.coef0, dtype=np.float64)
+            K = np.asarray(K, dtype=np.float64)
+            if is_indefinite(np.ascontiguousarray(0.5 * (K + K.T)), eigenvalue_rtol(X.dtype)):
+                return True
+        return False
+
+    def _has_no_certificate(self) -> bool:
+        """Whether the kernel of this fit is indefinite: then it is said, and no gap is published."""
+        if not self.__dict__.pop("_indefinite", False):
+            return False
+        self.dual_gap_ = None
+        warn_of_fit(
+            f"kernel={self.kernel!r} is not positive semi-definite on these rows: the problem of "
+            f"{type(self).__name__} is not convex, so that there is no certificate (dual_gap_ is None). Change the "
+            "parameters of the kernel, or take another one."
+        )
+        return True
 
     def _forget(self) -> None:
         for name in ("coef_", "dual_coef_", "support_", "support_vectors_"):

@@ -218,10 +218,7 @@ class SemiSupervisedMarginSVC(MultiMarginMachine):
             self._publish(problem, cap[rows], state.machine, state.labels)
         self.trajectory_, self.n_iter_ = state.trajectory, state.n_iter
         self._publish_labels(X, y, rows, state)
-        if self.__dict__.pop("_indefinite", False):
-            self.dual_gap_ = None
-            self._warn_of_indefinite_kernel()
-        elif self.dual_gap_ is not None and self.dual_gap_ > self.tol:
+        if not self._has_no_certificate() and self.dual_gap_ is not None and self.dual_gap_ > self.tol:
             self._warn_not_converged(self.dual_gap_)
         return self
 
