@@ -6,6 +6,8 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
+from skmargin.solvers.blocks import from_rows
+
 # Workers are forked from a process that has imported everything: one that was killed is back in half a second.
 multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed", "skmargin"])
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
@@ -23,3 +25,9 @@ def client(cluster):
     with Client(cluster) as client:
         client.wait_for_workers(2)
         yield client
+
+
+@pytest.fixture(autouse=True)
+def _none_is_small(monkeypatch):
+    """Few rows are otherwise read into memory."""
+    monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)

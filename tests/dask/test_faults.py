@@ -13,19 +13,14 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask_data import numbers
 from distributed import Client, LocalCluster, Status
 
 from skmargin import CrammerSingerSVC
-from skmargin.solvers.blocks import from_rows
 
 N, D, K, PARTS = 24_000, 8, 4, 12
 KILLS = 10
 LOUD = pytest.mark.filterwarnings("ignore")  # Dask tells of every worker that is lost
-
-
-@pytest.fixture(autouse=True)
-def _none_is_small(monkeypatch):
-    monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
 
 
 def made(part, pause=0.0):
@@ -41,10 +36,6 @@ def collections(pause=0.0):
     return [dask.delayed(lambda part: part[0])(part) for part in parts], [
         dask.delayed(lambda part: part[1])(part) for part in parts
     ]
-
-
-def numbers(model):
-    return model.coef_.tobytes(), model.intercept_.tobytes(), model.objective_
 
 
 class Killer(threading.Thread):

@@ -3,18 +3,18 @@
 import pickle
 
 import dask
-import dask.array as da
 import dask.dataframe as dd
+import dask_data
 import numpy as np
 import pandas as pd
 import pytest
 from dask.utils import key_split
+from dask_data import numbers
 from scipy import sparse
 from sklearn.base import clone
 
 from skmargin import (
     CrammerSingerSVC,
-    LpNormSVC,
     MultiMarginSVC,
     ODMClassifier,
     TopKSVC,
@@ -22,7 +22,6 @@ from skmargin import (
 )
 from skmargin.rows import workers
 from skmargin.rows.blocks import Block
-from skmargin.solvers.blocks import from_rows
 from skmargin.solvers.blocks.gradient import GradientPass
 from skmargin.solvers.blocks.passes import BlockProblem, Frame, SmoothPass
 
@@ -36,11 +35,6 @@ MACHINES = [
 N, D, K, PART = 24_000, 8, 4, 3_000
 
 
-@pytest.fixture(autouse=True)
-def _none_is_small(monkeypatch):
-    monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
-
-
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.default_rng(0)
@@ -50,11 +44,7 @@ def rows():
 
 
 def arrays(*values, part=PART):
-    return tuple(da.from_array(value, chunks=(part, *value.shape[1:])) for value in values)
-
-
-def numbers(model):
-    return model.coef_.tobytes(), model.intercept_.tobytes(), model.objective_, model.dual_gap_
+    return dask_data.arrays(*values, part=part)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: type(machine).__name__)
@@ -166,58 +156,6 @@ def test_empty_partitions_and_labels_missing_in_one(rows):
     parts.insert(3, dask.delayed(X[:0]))
     labels.insert(3, dask.delayed(y[:0]))
     assert full.objective_ == pytest.approx(CrammerSingerSVC(random_state=0).fit(parts, labels).objective_, rel=1e-3)
-
-
-def spoilt(rows, at, **changes):
-    X, y, weight = (value.copy() for value in rows)
-    parts = {"X": X, "y": y, "weight": weight}
-    lists = {name: [value[i : i + PART] for i in range(0, N, PART)] for name, value in parts.items()}
-    for name, change in changes.items():
-        lists[name][at] = change(lists[name][at])
-    return [[dask.delayed(one) for one in lists[name]] for name in parts]
-
-
-def with_nan(X):
-    X = X.copy()
-    X[17, 2] = np.nan
-    return X
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"X": with_nan}, r"Partition 5 of 8: X holds NaN or infinity in row 17"),
-        ({"X": lambda X: X[:, :-1]}, r"Partition 5 of 8 has 7 features, the first one 8"),
-        ({"X": lambda X: X[:-1]}, r"Partition 5 of 8: X has 2999 rows, y 3000 and sample_weight 3000; divide"),
-        ({"y": lambda y: np.where(y == "ant", None, y)}, r"Partition 5 of 8: y holds missing values"),
-        ({"y": lambda y: np.arange(len(y))}, r"text in some partitions and numbers in others"),
-        ({"y": lambda y: np.arange(len(y)) / 7}, r"Partition 5 of 8: y holds numbers that are no labels"),
-        ({"y": lambda y: y[:, None]}, r"Partition 5 of 8: y must have one dimension"),
-        ({"weight": lambda w: -w}, r"Partition 5 of 8: sample_weight must be finite and not negative"),
-        ({"X": lambda X: X.astype(str).astype(object) + "?"}, r"Partition 5 of 8: its rows are no numbers"),
-    ],
-)
-def test_bad_partitions_are_named(rows, changes, message):
-    X, y, weight = spoilt(rows, 5, **changes)
-    with pytest.raises(ValueError, match=message):
-        CrammerSingerSVC().fit(X, y, sample_weight=weight)
-
-
-def test_what_cannot_be_fitted_is_refused_in_one_sentence(rows):
-    X, y, _ = rows
-    Xd, yd = arrays(X, y)
-    with pytest.raises(TypeError, match="LpNormSVC cannot be fitted to Dask collections: it needs all rows in memory"):
-        LpNormSVC().fit(Xd, yd)
-    with pytest.raises(ValueError, match="need kernel='linear', got kernel='rbf'"):
-        CrammerSingerSVC(kernel="rbf").fit(Xd, yd)
-    with pytest.raises(TypeError, match="y must be a Dask collection where X is one, got ndarray"):
-        CrammerSingerSVC().fit(Xd, y)
-    with pytest.raises(ValueError, match="y has 23999 rows and X has 24000"):
-        CrammerSingerSVC().fit(Xd, yd[1:])
-    with pytest.raises(ValueError, match="y has 7 partitions and X has 8"):
-        CrammerSingerSVC().fit(*spoilt(rows, 0)[:1], spoilt(rows, 0)[1][1:])
-    with pytest.raises(ValueError, match="at least two classes"):
-        CrammerSingerSVC().fit(Xd, da.zeros(N, chunks=PART, dtype=int))
 
 
 def test_rows_that_change_are_noticed(rows):

@@ -3,12 +3,15 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
-import time
+from pathlib import Path
 
 import dask
 import numpy as np
 import pytest
+from dask_data import blocks, numbers
 from distributed import Client, LocalCluster, Status
 from scipy import sparse
 from sklearn.base import clone
@@ -17,7 +20,7 @@ from skmargin import CrammerSingerSVC, TopKSVC, WestonWatkinsSVC
 from skmargin._runtime import checkpoint
 from skmargin.rows import workers
 from skmargin.rows.chains import LEAST_CHAINS, MOST_CHAINS, chain_count, dealt
-from skmargin.solvers.blocks import from_rows
+from skmargin.solvers.blocks import from_rows, local_rounds
 from skmargin.solvers.blocks.local_rounds import balance
 from skmargin.solvers.blocks.local_task import LocalRound
 from skmargin.solvers.blocks.passes import BlockProblem
@@ -26,32 +29,26 @@ N, D, K, PARTS = 4000, 3000, 5, 10  # more partitions than chains
 
 
 @pytest.fixture(autouse=True)
-def _none_is_small(monkeypatch):
-    monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
+def _small_sample(monkeypatch):
     monkeypatch.setattr(from_rows, "SAMPLE_ROWS", 400)  # the first point is that of few rows, as where rows are many
     monkeypatch.setattr(from_rows, "CLASS_ROWS", 10)
 
 
 @pytest.fixture(scope="module")
 def rows():
+    return made()
+
+
+def made():
+    """Rows, labels and weights."""
     rng = np.random.default_rng(0)
     X = sparse.random(N, D, 12 / D, "csr", random_state=0, dtype=np.float64)
     y = (X @ rng.normal(size=(D, K)) + 0.1 * rng.normal(size=(N, K))).argmax(axis=1)
     return X, y, rng.uniform(0.1, 2.0, N)
 
 
-def cut(values, pause=0.0):
-    """Partitions that take their time to be made."""
-
-    def part(at):
-        time.sleep(pause)
-        return values[at : at + N // PARTS]
-
-    return [dask.delayed(part)(at) for at in range(0, N, N // PARTS)]
-
-
-def numbers(model):
-    return model.coef_.tobytes(), model.intercept_.tobytes(), model.objective_, model.dual_gap_, model.n_iter_
+def cut(values, pause=0.0, part=N // PARTS):
+    return blocks(values, part, pause=pause)
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -123,20 +120,76 @@ def test_the_same_bits_although_a_worker_is_killed(rows):
     assert dead and len(rounds) > 6
 
 
-def test_a_checkpoint_is_where_the_fit_goes_on(rows, tmp_path, monkeypatch, capsys):
+CLIENT = """
+import os, signal, sys
+sys.path[:0] = [{folder!r}]
+from test_local_rounds import CrammerSingerSVC, checkpoint, cut, from_rows, made
+from_rows.SMALL_BYTES, from_rows.SAMPLE_ROWS, from_rows.CLASS_ROWS = 0, 400, 10
+checkpoint.SECONDS, checkpoint.SHARE = 0.0, float("inf")
+save, points = checkpoint.Checkpoint.save, []
+def last(self, *point):
+    save(self, *point)
+    points.append(point)
+    if len(points) == {rounds}:
+        os.kill(os.getpid(), signal.SIGKILL)
+checkpoint.Checkpoint.save = last
+X, y, _ = made()
+CrammerSingerSVC(tol=0.02, random_state=0, verbose=1).fit(cut(X), cut(y), checkpoint={path!r})
+"""
+
+
+def gaps(text):
+    """Estimates of the gap of all rounds, as a fit tells them."""
+    return [float(line.split("gap about ")[1].split(",")[0]) for line in text.splitlines() if "gap about" in line]
+
+
+def test_a_client_that_died_loses_no_more_than_the_last_round(rows, tmp_path, capsys):
     X, y, _ = rows
-    path, removed = tmp_path / "fit.npz", []
+    path, rounds = tmp_path / "fit.npz", 20
+    code = CLIENT.format(folder=str(Path(__file__).parent), path=str(path), rounds=rounds)
+    search = os.pathsep.join(sys.path)  # where the helpers of the tests are
+    told = subprocess.run(
+        [sys.executable, "-u", "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": search}
+    )
+    assert told.returncode == -signal.SIGKILL and path.exists()
+    before = gaps(told.stdout)
+    model = CrammerSingerSVC(tol=0.02, random_state=0, verbose=1).fit(cut(X), cut(y), checkpoint=path)
+    after = gaps(capsys.readouterr().out)
+    whole = CrammerSingerSVC(tol=0.02, random_state=0).fit(cut(X), cut(y))
+    assert model.dual_gap_ <= 0.02 and not path.exists()
+    assert len(before) == rounds and after[0] <= 1.01 * before[-1] < 0.5 * before[4]
+    assert whole.n_iter_ > rounds + 10
+    assert rounds + len(after) <= 1.3 * whole.n_iter_  # the acceleration begins anew
+
+
+def test_a_checkpoint_is_for_rows_in_any_partitions_and_too_many_duals_are_left_out(rows, tmp_path, monkeypatch):
+    X, y, weight = rows
+    # Rows that are left out have no duals; multiples of 1/8 have the same sums in all partitions.
+    weight = np.where(np.arange(N) % 3 == 0, 0.0, np.ceil(8 * weight) / 8)
+    path = tmp_path / "fit.npz"
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
-    monkeypatch.setattr(checkpoint.Checkpoint, "remove", lambda self: removed.append(self))
-    firsts, models = [], []
-    for _ in range(2):  # the file stays as a client leaves it that dies in the last round
-        model = CrammerSingerSVC(tol=0.02, random_state=0, verbose=1).fit(cut(X), cut(y), checkpoint=path)
-        lines = [line for line in capsys.readouterr().out.splitlines() if "local round 2," in line]
-        firsts.append(float(lines[0].split("objective ")[1].split(",")[0]))
-        models.append(model)
-    assert removed and all(model.dual_gap_ <= 0.02 for model in models)
-    assert firsts[0] > 1.1 * models[0].objective_  # from a sample, and not so from the file
-    assert firsts[1] <= 1.001 * models[0].objective_
+    monkeypatch.setattr(checkpoint, "SHARE", np.inf)
+    monkeypatch.setattr(checkpoint.Checkpoint, "remove", lambda self: None)
+    given = {"tol": 0.05, "random_state": 0, "fit_intercept": False}
+    first = CrammerSingerSVC(**given).fit(cut(X), cut(y), sample_weight=cut(weight), checkpoint=path)
+    parts = [cut(value, part=N // 16) for value in (X, y, weight)]
+    again = CrammerSingerSVC(**given).fit(*parts[:2], sample_weight=parts[2], checkpoint=path)
+    assert again.dual_gap_ <= 0.05 and again.n_iter_ <= 4 < first.n_iter_
+    assert again.objective_ <= first.objective_ * (1 + 1e-6)
+    path.unlink()
+    monkeypatch.setattr(local_rounds, "MOST_KEPT", 0)
+    CrammerSingerSVC(**given).fit(cut(X), cut(y), checkpoint=path)
+    with np.load(path) as held:
+        assert set(held.files) == {"mark", "W", "b"}
+
+
+def test_partitions_of_a_chain_cost_no_rounds(rows):
+    X, y, _ = rows
+    few, many = (
+        CrammerSingerSVC(tol=0.02, random_state=0, fit_intercept=False).fit(cut(X, part=part), cut(y, part=part))
+        for part in (N // LEAST_CHAINS, N // (4 * LEAST_CHAINS))
+    )
+    assert few.dual_gap_ <= 0.02 and many.n_iter_ <= 1.3 * few.n_iter_
 
 
 def test_chains_hold_all_partitions_in_their_order():

@@ -4,6 +4,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask_data import arrays
 from scipy import sparse
 
 from skmargin import LSSVC, ULDMClassifier
@@ -21,10 +22,6 @@ def rows():
     return X, np.array(["ant", "bee", "cat", "dog"])[y], weight
 
 
-def arrays(*values):
-    return [da.from_array(value, chunks=(PART, *value.shape[1:])) for value in values]
-
-
 @pytest.mark.parametrize("multi_class", ["fuzzy_pairwise", "ovr"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("class_weight", [None, "balanced", {"ant": 3.0}])
@@ -36,7 +33,7 @@ def test_the_solution_of_the_rows_in_memory(rows, machine, strengths, multi_clas
         given = {"multi_class": multi_class, "fit_intercept": fit_intercept, "class_weight": class_weight, name: value}
         model = machine(kernel="linear", **given)
         exact = machine(kernel="linear", **given).fit(X, y, sample_weight=weight)
-        Xd, yd, wd = arrays(X, y, weight)
+        Xd, yd, wd = arrays(X, y, weight, part=PART)
         model.fit(Xd, yd, sample_weight=wd)
         np.testing.assert_allclose(model.coef_, exact.coef_, rtol=0, atol=1e-8 * np.abs(exact.coef_).max())
         np.testing.assert_allclose(model.intercept_, exact.intercept_, rtol=1e-8, atol=1e-8)
@@ -50,7 +47,7 @@ def test_normal_equations_of_two_classes(rows):
     A, sign = np.column_stack([X[few], np.ones(len(few))]), np.where(y[few] == "bee", 1.0, -1.0)
     C = 0.3
     w = np.linalg.solve(C * A.T @ A + np.diag([1.0] * D + [0.0]), C * A.T @ sign)
-    model = LSSVC(C=C, kernel="linear").fit(*arrays(X[few], y[few]))
+    model = LSSVC(C=C, kernel="linear").fit(*arrays(X[few], y[few], part=PART))
     np.testing.assert_allclose(np.append(model.coef_, model.intercept_), w, rtol=1e-7)
 
 
@@ -68,7 +65,7 @@ def test_sparse_blocks_few_rows_and_rows_of_files(rows):
 
 
 def test_what_is_refused(rows, tmp_path, monkeypatch):
-    Xd, yd = arrays(*rows[:2])
+    Xd, yd = arrays(*rows[:2], part=PART)
     with pytest.raises(ValueError, match="need kernel='linear', got kernel='rbf'"):
         LSSVC().fit(Xd, yd)
     with pytest.raises(ValueError, match=r"need one value of C, got \[1, 2\]; MarginSearchCV chooses"):

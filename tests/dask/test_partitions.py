@@ -1,23 +1,16 @@
 """What partitions may be: of unknown size, of several number types; and who hears how far a fit on them is."""
 
-from copy import deepcopy
-
 import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask_data import blocks, numbers
 from scipy import sparse
 
 from skmargin import CrammerSingerSVC
 from skmargin.estimators._base import STEPS
-from skmargin.solvers.blocks import from_rows
 
 N, D, PART = 12_000, 6, 2000
-
-
-@pytest.fixture(autouse=True)
-def _none_is_small(monkeypatch):
-    monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +22,7 @@ def rows():
 
 
 def cut(values, types=(None,)):
-    parts = [values[at : at + PART] for at in range(0, N, PART)]
-    kinds = [types[place % len(types)] for place in range(len(parts))]
-    return [dask.delayed(p if kind is None else p.astype(kind)) for p, kind in zip(parts, kinds, strict=True)]
-
-
-def numbers(model):
-    return model.coef_.tobytes(), model.intercept_.tobytes(), model.objective_, model.dual_gap_
+    return blocks(values, PART, types)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +96,3 @@ def test_callbacks_hear_of_a_fit_on_collections(rows, client):
     assert len(heard.begun) == len(heard.ended) == STEPS + 1
     assert {name for name, _ in heard.begun} == {"CrammerSingerSVC"}
     assert numbers(model) == numbers(CrammerSingerSVC(random_state=0).fit(cut(rows[0]), cut(rows[1])))
-
-
-def test_many_values_that_were_made_without_a_call(rows):
-    X, y = rows
-    values = [[v[at : at + 500] for at in range(0, N, 500)] for v in (sparse.csr_array(X), y)]
-    model = CrammerSingerSVC(random_state=0).fit(*[[dask.delayed(part) for part in parts] for parts in values])
-    called = [[dask.delayed(deepcopy)(part) for part in parts] for parts in values]
-    assert numbers(model) == numbers(CrammerSingerSVC(random_state=0).fit(*called))

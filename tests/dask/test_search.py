@@ -1,21 +1,15 @@
 """`MarginSearchCV` on Dask collections: the folds, scores and choice of rows in memory, and few passes for all."""
 
-import dask.array as da
 import numpy as np
 import pytest
+from dask_data import arrays
 
 from skmargin import LSSVC, CrammerSingerSVC, LDMClassifier
 from skmargin.model_selection import MarginSearchCV
 from skmargin.rows.labels import row_hash
 from skmargin.rows.workers import DaskRows
-from skmargin.solvers.blocks import from_rows
 
 N, PART = 6000, 1500
-
-
-@pytest.fixture(autouse=True)
-def _none_is_small(monkeypatch):
-    monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +20,10 @@ def rows():
     return X, np.array(["ant", "bee", "cat"])[y], rng.uniform(0.5, 2.0, N)
 
 
-def arrays(*values):
-    return [da.from_array(value, chunks=(PART, *value.shape[1:])) for value in values]
-
-
 @pytest.mark.parametrize("machine", [CrammerSingerSVC(tol=1e-5, random_state=0), LSSVC(kernel="linear")], ids=str)
 def test_the_choice_of_the_rows_in_memory(rows, client, monkeypatch, machine):
     X, y, weight = rows
-    Xd, yd, wd = arrays(X, y, weight)
+    Xd, yd, wd = arrays(X, y, weight, part=PART)
     passes = []
     inner = DaskRows.map_sum
     monkeypatch.setattr(DaskRows, "map_sum", lambda self, task: passes.append(task) or inner(self, task))
@@ -53,7 +43,7 @@ def test_the_choice_of_the_rows_in_memory(rows, client, monkeypatch, machine):
 
 
 def test_what_cannot_be_searched_is_refused_in_one_sentence(rows):
-    Xd, yd = arrays(*rows[:2])
+    Xd, yd = arrays(*rows[:2], part=PART)
     grid = {"C": [1.0]}
     with pytest.raises(TypeError, match="LDMClassifier cannot be fitted to Dask collections"):
         MarginSearchCV(LDMClassifier(), {"C": [1.0]}).fit(Xd, yd)
@@ -65,4 +55,4 @@ def test_what_cannot_be_searched_is_refused_in_one_sentence(rows):
         MarginSearchCV(CrammerSingerSVC(), grid, cv=[([0], [1])]).fit(Xd, yd)
     with pytest.raises(ValueError, match="The class 'cat' has too few rows for cv=3"):
         few = np.flatnonzero((rows[1] != "cat") | (np.arange(N) == np.flatnonzero(rows[1] == "cat")[0]))
-        MarginSearchCV(CrammerSingerSVC(), grid, cv=3).fit(*arrays(rows[0][few], rows[1][few]))
+        MarginSearchCV(CrammerSingerSVC(), grid, cv=3).fit(*arrays(rows[0][few], rows[1][few], part=PART))

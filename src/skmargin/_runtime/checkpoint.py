@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from .._files import atomic_write
 
 SECONDS = 1.0  # between two points that are written: rounds that are shorter cost more to write than to repeat
+SHARE = 0.1  # of the time that writing may take, where there is much to fetch and to write
 Point = tuple[np.ndarray, np.ndarray]  # W, b
 
 
@@ -31,7 +32,7 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str], about: object) -> None:
         self.path, self.mark = Path(path), hashlib.sha256(repr(about).encode()).hexdigest()
-        self.written = -np.inf
+        self.due = -np.inf
         self.duals: list[np.ndarray] = []  # of the point that was loaded, if they belong to it
         if not self.path.parent.is_dir():
             raise ValueError(f"checkpoint={str(path)!r}: there is no folder {self.path.parent}.")
@@ -53,15 +54,17 @@ class Checkpoint:
             )
         return W, b
 
-    def save(self, W: np.ndarray, b: np.ndarray, duals: Sequence[np.ndarray] = ()) -> None:
-        """Keep a point, with arrays of its duals if there are any, unless the last one was written a moment ago."""
-        if time.monotonic() - self.written < SECONDS:
+    def save(self, W: np.ndarray, b: np.ndarray, duals: Callable[[], Sequence[np.ndarray]] | None = None) -> None:
+        """Keep a point, with arrays of its duals if it has any, unless the last one was written a moment ago."""
+        begin = time.monotonic()
+        if begin < self.due:
             return
         kept: dict[str, Any] = {"mark": np.array(self.mark), "W": W, "b": b}
-        kept |= {f"duals{i}": part for i, part in enumerate(duals)}
+        kept |= {f"duals{i}": part for i, part in enumerate(duals() if duals is not None else ())}
         with atomic_write(self.path) as file:
             np.savez(file, **kept)
-        self.written = time.monotonic()
+        end = time.monotonic()
+        self.due = end + max(SECONDS, (end - begin) / SHARE)
 
     def remove(self) -> None:
         """The fit has ended."""

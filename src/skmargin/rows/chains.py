@@ -28,8 +28,8 @@ class ChainTask(ABC):
         """Empty sums."""
 
     @abstractmethod
-    def open(self, kept: Any) -> Any:
-        """What is carried at the start of a chain, from what it kept of the last round, or None."""
+    def open(self) -> Any:
+        """What is carried at the start of a chain."""
 
     @abstractmethod
     def visit(self, carried: Any, block: Block, kept: Any) -> tuple[Any, Any]:
@@ -39,8 +39,8 @@ class ChainTask(ABC):
         """
 
     @abstractmethod
-    def close(self, carried: Any, kept: Any) -> tuple[Any, Any]:
-        """The sums of a chain and what it keeps."""
+    def close(self, carried: Any) -> Any:
+        """The sums of a chain."""
 
     def merge(self, sums: Any, others: Any) -> None:
         """Add the sums of a later chain."""
@@ -49,7 +49,7 @@ class ChainTask(ABC):
 
 @dataclass(frozen=True)
 class Kept:
-    """What partitions and chains have kept: futures on a cluster, else the objects; for the next round only."""
+    """What partitions have kept: futures on a cluster, else the objects; for the next round only."""
 
     key: str = ""
     values: dict[Any, Any] = field(default_factory=dict)

@@ -5,6 +5,7 @@ Nothing of Dask is imported unless the user has given a collection.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,7 @@ def _three(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
 
 def _blocks_of_rows(X: Any) -> list[Any]:
     if isinstance(X, (list, tuple)):
-        return list(X)
+        return _all_delayed(X, "X")
     if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
         if X.ndim != 2:
             raise ValueError(f"X must have two dimensions, got {X.ndim}.")
@@ -94,7 +95,7 @@ def _like(values: Any, name: str, X: Any, count: int) -> list[Any]:
             f"dask.array.from_array({name}, chunks=...) makes one."
         )
     if isinstance(values, (list, tuple)):
-        blocks = list(values)
+        blocks = _all_delayed(values, name)
     else:
         _check_one_column(values, name)
         if hasattr(values, "chunks") and hasattr(X, "chunks") and values.chunks[0] != X.chunks[0]:
@@ -106,6 +107,16 @@ def _like(values: Any, name: str, X: Any, count: int) -> list[Any]:
         blocks = list(np.ravel(values.to_delayed()))
     _check_count(name, len(blocks), count)
     return blocks
+
+
+def _all_delayed(values: Sequence[Any], name: str) -> list[Any]:
+    for place, value in enumerate(values):
+        if not (hasattr(value, "dask") and hasattr(value, "key")):
+            raise TypeError(
+                f"{name}[{place}] must be a delayed block, as the first one is, got {type(value).__name__}; "
+                "dask.delayed(...) makes one."
+            )
+    return list(values)
 
 
 def _check_one_column(values: Any, name: str) -> None:

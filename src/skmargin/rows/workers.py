@@ -11,7 +11,7 @@ On the current `distributed` client, or on threads where there is none.  What Da
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import getitem
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import dask
 import numpy as np
 from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
@@ -56,6 +57,7 @@ class PartitionFacts:
     weights: np.ndarray
     n_bytes: int
     sparse: bool
+    columns: tuple[Any, ...] | None  # names, of a data frame
     trouble: str  # why it cannot be used, or nothing
 
 
@@ -69,9 +71,7 @@ class DaskRows:
         given = [
             value for one in partitions for value in ([one] if isinstance(one, Delayed) else one) if value is not None
         ]
-        # Blocks of one array share their graph; a value that was made without a call makes a new one at each look.
-        graphs = {id(graph): graph for graph in [value.dask for value in given]}
-        self._graph = {key: task for graph in graphs.values() for key, task in dict(graph).items()}
+        self._graph = dict(HighLevelGraph.merge(*(value.dask for value in given)))
         self._keys = [_keys_of(partition) for partition in partitions]
         check = _key("skmargin-check")
         asked = {(check, number): (_facts, keys) for number, keys in enumerate(self._keys)}
@@ -94,6 +94,11 @@ class DaskRows:
                 raise PartitionError(
                     f"Partition {number} of {len(facts)} holds {kinds[0]} rows, the first one {kinds[1]}."
                 )
+            if fact.n_rows and fact.columns != kept[0].columns:
+                raise PartitionError(
+                    f"Partition {number} of {len(facts)} has other columns than the first one, or in another order: "
+                    f"{_few(fact.columns)}, and the first one {_few(kept[0].columns)}."
+                )
         labels = _all_labels(facts)
         counts, mass = np.zeros(len(labels), dtype=np.int64), np.zeros(len(labels))
         for fact in kept:
@@ -108,6 +113,7 @@ class DaskRows:
         # float32 stays; where partitions differ the wider type is taken, since a block of the core has one
         self.dtype = np.result_type(*(fact.dtype for fact in kept))
         self._sizes = [fact.n_rows for fact in facts]
+        self._used = {number: int(fact.counts.sum()) for number, fact in enumerate(facts) if fact.n_rows}
         self._first = np.concatenate([[0], np.cumsum(self._sizes)]).tolist()
         self.n_rows = int(self.class_counts.sum())
         self.n_blocks, self.n_bytes = len(kept), sum(fact.n_bytes for fact in kept)
@@ -149,9 +155,8 @@ class DaskRows:
         level: list[Any] = []
         keys: list[Any] = []
         for chain, partitions in enumerate(dealt([number for number, size in enumerate(self._sizes) if size])):
-            old = (before.key, "chain", chain) if kept else None
             carried: Any = (first, chain)
-            graph[carried] = _opened, old, shared
+            graph[carried] = _opened, shared
             for number in partitions:
                 given = (before.key, number) if kept else None
                 at = work, number
@@ -168,14 +173,25 @@ class DaskRows:
                 carried, held = (carry, number), (keep, number)
                 graph[carried], graph[held] = (getitem, at, 0), (getitem, at, 1)
                 keys.append(held)
-            closed = work, "chain", chain
-            graph[closed] = _closed, carried, old, shared
             level.append((add, "chain", chain))
-            keys.append((keep, "chain", chain))
-            graph[level[-1]], graph[keys[-1]] = (getitem, closed, 0), (getitem, closed, 1)
+            graph[level[-1]] = _closed, carried, shared
         level = _tree(graph, level, add, shared)
         sums, *values = self._computed(graph, level, keys)
         return sums, Kept(keep, dict(zip(keys, values, strict=True)))
+
+    def fetched(self, kept: Kept) -> list[Any]:
+        """What the partitions have kept, in their order, in the memory of this process."""
+        values = [kept.values[kept.key, number] for number in self._used]
+        client = current_client()
+        return values if client is None else _gather(client, values)
+
+    def handed(self, make: Callable[[int, int], Any]) -> Kept:
+        """What the partitions are to have kept, of values that ``make`` gives for their rows, from one to another."""
+        key, begin, values = _key("skmargin-given"), 0, {}
+        for number, size in self._used.items():
+            values[key, number] = make(begin, begin + size)
+            begin += size
+        return Kept(key, values)
 
     def _computed(self, graph: Graph, keys: list[Any], held: Sequence[Any] = ()) -> list[Any]:
         """The values of some keys of a graph over the partitions, and handles of those that stay where they are."""
@@ -215,9 +231,9 @@ def _partition_sums(partition: Sequence[Any], number: int, first: int, size: int
     return map_blocks(blocks, shared.task, 1, 1)  # threads of a worker have tasks of their own
 
 
-def _opened(kept: Any, shared: _Shared) -> Any:
+def _opened(shared: _Shared) -> Any:
     """What a chain begins with."""
-    return shared.task.open(kept)
+    return shared.task.open()
 
 
 def _visited(
@@ -228,10 +244,9 @@ def _visited(
     return result
 
 
-def _closed(carried: Any, kept: Any, shared: _Shared) -> tuple[Any, Any]:
-    """The sums of a chain, and what it keeps."""
-    result: tuple[Any, Any] = shared.task.close(carried, kept)
-    return result
+def _closed(carried: Any, shared: _Shared) -> Any:
+    """The sums of a chain."""
+    return shared.task.close(carried)
 
 
 def _block(partition: Sequence[Any], number: int, first: int, size: int, shared: _Shared) -> Block:
@@ -259,38 +274,73 @@ def _added(parts: list[Any], shared: _Shared) -> Any:
 
 def _arrays(X: Any, y: Any, weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """Rows, labels and weights of a partition as arrays; data frames and series become what they hold."""
+    return _numbers(X), *_labels(y, weight)
+
+
+def _labels(y: Any, weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    y = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    return y, np.ones(y.shape[:1]) if weight is None else np.asarray(weight, dtype=np.float64)
+
+
+def _numbers(X: Any) -> Any:
+    """The rows as an array of numbers, or CSR."""
     if hasattr(X, "to_numpy"):
-        X = X.to_numpy()
+        frame, X = X, X.to_numpy()
+        if X.dtype == object:  # nullable columns among others
+            X = frame.to_numpy(na_value=np.nan)
     X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+    if X.dtype.kind == "c":
+        raise TypeError("they are complex")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    y = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
-    weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
-    return X if sparse.issparse(X) else np.ascontiguousarray(X), y, weight
+    return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
 def _facts(partition: Sequence[Any]) -> PartitionFacts:
     """What is to be known of a partition; an exception of the data becomes its trouble."""
     none = np.zeros(0)
+
+    def nothing(trouble: str) -> PartitionFacts:
+        return PartitionFacts(0, 0, "float64", none, none, none, 0, False, None, trouble)
+
     try:
-        X, y, weight = _arrays(*partition)
-        trouble = _trouble(X, y, weight)
+        X = _numbers(partition[0])
     except (TypeError, ValueError) as error:
-        return PartitionFacts(0, 0, "float64", none, none, none, 0, False, f"its rows are no numbers ({error}).")
-    if trouble or not len(y):
-        return PartitionFacts(0, 0, "float64", none, none, none, 0, False, trouble)
-    labels, at = np.unique(y, return_inverse=True)
+        return nothing(f"its rows are no numbers ({error}).")
+    try:
+        y, weight = _labels(*partition[1:])
+        trouble = _trouble(X, y, weight)
+        if trouble or not len(y):
+            return nothing(trouble)
+        labels, at = np.unique(y, return_inverse=True)
+    except (TypeError, ValueError) as error:
+        return nothing(f"y or sample_weight cannot be used ({error}).")
     kept = weight > 0
     counts = np.bincount(at[kept], minlength=len(labels))
     weights = np.bincount(at[kept], weight[kept], minlength=len(labels))
     n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
-    return PartitionFacts(len(y), X.shape[1], X.dtype.name, labels, counts, weights, n_bytes, sparse.issparse(X), "")
+    columns = tuple(partition[0].columns) if hasattr(partition[0], "columns") else None
+    return PartitionFacts(
+        len(y), X.shape[1], X.dtype.name, labels, counts, weights, n_bytes, sparse.issparse(X), columns, ""
+    )
+
+
+def _few(names: tuple[Any, ...] | None) -> str:
+    """Some names of columns, for a message."""
+    return "none" if names is None else ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+
+
+def _is_missing(label: Any) -> bool:
+    same = label == label  # neither true nor false for pandas.NA
+    return label is None or not (isinstance(same, (bool, np.bool_)) and same)
 
 
 def _trouble(X: Any, y: np.ndarray, weight: np.ndarray) -> str:
     """Why a partition cannot be used, in one sentence; nothing if it can."""
     if X.ndim != 2:
         return f"X must have two dimensions, got {X.ndim}."
+    if not X.shape[1]:
+        return "X has no features."
     if y.ndim == 2 and y.shape[1] == 1:
         return "y must have one dimension, got a column; use y[:, 0]."
     if y.ndim != 1:
@@ -305,7 +355,7 @@ def _trouble(X: Any, y: np.ndarray, weight: np.ndarray) -> str:
         return "sample_weight must be finite and not negative."
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         return f"y holds NaN or infinity in row {np.flatnonzero(~np.isfinite(y))[0]} of the partition."
-    if y.dtype == object and any(label is None or label != label for label in y):
+    if y.dtype == object and any(map(_is_missing, y)):
         return "y holds missing values."
     if len(y) and type_of_target(y).startswith("continuous"):
         return f"y holds numbers that are no labels, such as {y[0]!r}; Unknown label type: continuous."

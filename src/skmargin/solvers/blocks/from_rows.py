@@ -120,5 +120,5 @@ def _solve_many_parameters(
         "tol": tol, "max_rounds": min(MOST_ROUNDS, max_iter), "verbose": verbose, "save": save,
     }  # fmt: skip
     if rows.remote and local_rounds.suits(problem):
-        return local_rounds.solve_local_rounds(rows, problem, seen, start, seed=seed, **given)
+        return local_rounds.solve_local_rounds(rows, problem, seen, load_start or start, seed=seed, **given)
     return solve_gradients(rows, problem, seen, start, **given)

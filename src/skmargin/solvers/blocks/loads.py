@@ -52,6 +52,7 @@ class RowDuals(NamedTuple):
     size: np.ndarray  # of the list of each row
     rivals: np.ndarray
     alpha: np.ndarray
+    multipliers: np.ndarray | None = None  # of the free intercept, where they are not those of the point
 
 
 class LoadStart(NamedTuple):
@@ -131,7 +132,7 @@ def solve_loads(
             break
         upper = upper or not (convex or (relative > DEFAULT.odm.start_tol and done + 1 < max_passes))
         if save is not None:
-            save(*loads.split(*core.publish(False)), loads.duals())
+            save(*loads.split(*core.publish(False)), loads.duals)
     if point is None:  # no objective was finite: the estimator refuses it, and says what to change
         best, point = objective, core.publish(True)
     W, b = loads.split(*point)
@@ -274,4 +275,4 @@ def _cut(duals: RowDuals, ranges: list[tuple[int, int]]) -> list[RowDuals]:
 
 
 def _joined(parts: list[RowDuals]) -> RowDuals:
-    return RowDuals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return RowDuals(*(np.concatenate(column) for column in zip(*(part[:3] for part in parts), strict=True)))

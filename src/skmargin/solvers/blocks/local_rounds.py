@@ -13,13 +13,14 @@
 That is CoCoA+ (Ma et al. 2015) with acceleration.  A round sends one matrix of k d numbers and adds up another; its
 work is some passes over the rows.  Rounds grow with the root of the number of chains, hence few (rows/chains.py).
 
-given    rows on workers, a problem with a hinge loss, a first point
+given    rows on workers, a problem with a hinge loss, a first point, perhaps with duals that were kept
 returned the point, its objective and certified gap
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,16 @@ from ..._runtime.progress import print_line, report_gap
 from ...rows.chains import Kept
 from ...rows.moments import Overview
 from .lbfgs import Bound
-from .local_task import STRETCHES, LocalRound, RoundSums, Scaling
+from .loads import LoadStart, RowDuals
+from .local_task import STRETCHES, Duals, LocalRound, Past, RoundSums, Scaling
 from .newton import BlockState, SavePoint
 from .passes import BlockProblem
+from .published import PublishedLosses
 
 FIRST_WIDTH = 0.3  # of the duals that the first point gives, in margins
 PROXIMAL_SHARE, PAIRS = 0.2, 2000  # t beside the typical inner product of two rows; so many pairs say what is typical
 MOST_SWEEPS, BALANCED = 100_000, 1e-13  # of the balance of k classes; what may be left, beside the duals of a class
+MOST_KEPT = 1 << 26  # duals that a checkpoint takes, about 1 GB: of more rows the point alone
 TRY_AGAIN = 0.9  # share of the gap at the last certificate that failed, from which the next one is worth a pass
 
 
@@ -48,7 +52,7 @@ def solve_local_rounds(
     rows: Any,
     problem: BlockProblem,
     seen: Overview,
-    start: tuple[np.ndarray, np.ndarray],
+    start: tuple[np.ndarray, np.ndarray] | LoadStart,
     *,
     tol: float,
     max_rounds: int,
@@ -88,17 +92,11 @@ class _Run:
         self.best: tuple[float, np.ndarray, np.ndarray] | None = None
         self.refused = np.inf  # estimate of the gap at the last certificate that failed
 
-    def ascend(self, start: tuple[np.ndarray, np.ndarray], max_rounds: int, save: SavePoint | None) -> BlockState:
+    def ascend(
+        self, start: tuple[np.ndarray, np.ndarray] | LoadStart, max_rounds: int, save: SavePoint | None
+    ) -> BlockState:
         """Rounds until the gap is certified, or they are used up."""
-        W, b = (np.asarray(value, dtype=np.float64) for value in start)
-        if not self.free:
-            b = np.zeros_like(b)
-        kept, sums = self._round(None, W, b, 0.0)
-        self.b = b + W @ self.mean
-        # Duals of all rows from a point that few rows gave add up to far too much: the factor at which D is largest.
-        centred = sums.vectors - np.outer(sums.total, self.mean)
-        factor = min(1.0, sums.dual / max(float(np.vdot(centred, centred)), np.finfo(float).tiny))
-        sums, kept = self._scaled(kept, np.full(len(b), factor))
+        kept, sums = self._resumed(start) if isinstance(start, LoadStart) else self._begun(*start)
         here = before = _Point(sums.vectors, sums.total)
         age, last = 1.0, -np.inf
         while not self._ended(kept, sums) and self.rounds < max_rounds:
@@ -112,12 +110,50 @@ class _Run:
             here, before = _Point(sums.vectors, sums.total), here
             assert self.best is not None
             if save is not None:
-                save(*self.best[1:])
+                save(*self.best[1:], partial(self._held, kept) if sums.count <= MOST_KEPT else None)
         assert self.best is not None
         objective, W, b = self.best
         gap = min(1.0, (objective - self.bound.value) / objective)
         single = self.dtype == np.float32
         return BlockState(W, b, 0.0, objective, gap, self.rounds, self.problem.C, self.seen.sizes(), single)
+
+    def _begun(self, W: np.ndarray, b: np.ndarray) -> tuple[Kept, RoundSums]:
+        """The duals that a point gives."""
+        if not self.free:
+            b = np.zeros_like(b)
+        kept, sums = self._round(None, W, b, 0.0)
+        self.b = b + W @ self.mean
+        # Duals of all rows from a point that few rows gave add up to far too much: the factor at which D is largest.
+        centred = sums.vectors - np.outer(sums.total, self.mean)
+        factor = min(1.0, sums.dual / max(float(np.vdot(centred, centred)), np.finfo(float).tiny))
+        sums, kept = self._scaled(kept, np.full(len(b), factor))
+        return kept, sums
+
+    def _resumed(self, start: LoadStart) -> tuple[Kept, RoundSums]:
+        """The duals and the best point of an earlier solve; what is lost is its acceleration."""
+        W, b, duals = start
+        p = self.problem
+        losses = self.rows.map_sum(PublishedLosses(W, b, (p.loss, p.top_k, 0.0, 0.0), None))
+        self.rounds += 1
+        self.best = 0.5 * float(np.vdot(W, W)) + p.C * float(losses[0]), W, b
+        assert duals.multipliers is not None
+        self.b = duals.multipliers
+        ends = np.concatenate([[0], np.cumsum(duals.size, dtype=np.int64)])
+
+        def past(begin: int, end: int) -> Past:
+            some = slice(int(ends[begin]), int(ends[end]))
+            now = Duals(ends[begin : end + 1] - ends[begin], duals.rivals[some], duals.alpha[some])
+            return Past(now, now)
+
+        sums, kept = self._scaled(self.rows.handed(past), np.ones(p.n_classes))
+        return kept, sums
+
+    def _held(self, kept: Kept) -> RowDuals:
+        """The duals of all rows, for a checkpoint."""
+        parts = [past.now for past in self.rows.fetched(kept)]
+        size = np.concatenate([np.diff(part.start) for part in parts]).astype(np.int32)
+        rivals, alpha = (np.concatenate([getattr(part, name) for part in parts]) for name in ("rivals", "alpha"))
+        return RowDuals(size, rivals, alpha, self.b)
 
     def _round(self, kept: Kept | None, W: np.ndarray, b: np.ndarray, share: float) -> tuple[Kept, RoundSums]:
         """A round at this point; what the losses there say of the primal is noted."""
