@@ -129,12 +129,12 @@ def cluster(n_workers: int, memory: str | None = None) -> Iterator[Client]:
         yield client
 
 
-def fit(X: Any, y: Any, tol: float = 1e-3) -> dict[str, Any]:
+def fit(X: Any, y: Any, tol: float = 1e-3, C: float = 1.0) -> dict[str, Any]:
     """The figures of one fit."""
     with rounds() as passes, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         begin = time.perf_counter()
-        model = CrammerSingerSVC(tol=tol, n_jobs=2, random_state=0).fit(X, y)
+        model = CrammerSingerSVC(C=C, tol=tol, n_jobs=2, random_state=0).fit(X, y)
         seconds = time.perf_counter() - begin
     return {
         "seconds": seconds, "rounds": len(passes), "gap": model.dual_gap_, "tol": tol,
@@ -243,22 +243,29 @@ def text(n: int, tols: list[float]) -> dict[str, Any]:
 
 
 def gears(n: int) -> dict[str, Any]:
-    """Rounds of text by gear, partitions and tolerance: on the threads of this process, which changes no bit."""
+    """Rounds of text by gear, partitions, C and tolerance: on the threads of this process, which changes no bit.
+
+    The first point is that of a tenth of the rows, as where rows are many.
+    """
     d, k = 20_000, TEXT[1]
     found: dict[str, Any] = {"rows": n, "features": d, "classes": k, "fits": []}
     X, y = text_part(0, n, features=d)
-    for gear, partitions, tol in (
-        ("local", 8, 1e-2), ("local", 32, 1e-2), ("gradients", 8, 1e-2), ("local", 128, 1e-2), ("local", 8, 1e-3),
+    for gear, partitions, C, tol in (
+        ("local", 8, 1.0, 1e-2), ("local", 32, 1.0, 1e-2), ("gradients", 8, 1.0, 1e-2), ("local", 32, 1.0, 1e-3),
+        ("local", 32, 0.1, 1e-2), ("gradients", 8, 0.1, 1e-2), ("local", 32, 10.0, 1e-2), ("gradients", 8, 10.0, 1e-2),
+        ("local", 128, 1.0, 1e-2),
     ):  # fmt: skip
         cuts = [n * part // partitions for part in range(partitions + 1)]
         parts = [[dask.delayed(values[a:b]) for a, b in pairwise(cuts)] for values in (X, y)]
-        chosen = mock.patch.object(local_rounds, "suits", lambda problem, gear=gear: gear == "local")
-        with chosen, mock.patch.object(from_rows, "SMALL_BYTES", 0):
+        with (
+            mock.patch.object(local_rounds, "suits", lambda problem, gear=gear: gear == "local"),
+            mock.patch.multiple(from_rows, SMALL_BYTES=0, SAMPLE_ROWS=n // 10, CLASS_ROWS=10),
+        ):
             begin = time.process_time()
-            one = fit(*parts, tol)
+            one = fit(*parts, tol, C)
         cpu = time.process_time() - begin
         found["fits"].append(
-            {"gear": gear, "partitions": partitions, "chains": chain_count(partitions), "cpu": cpu, **one}
+            {"gear": gear, "partitions": partitions, "chains": chain_count(partitions), "C": C, "cpu": cpu, **one}
         )
         print(found["fits"][-1], flush=True)
     return found
