@@ -208,7 +208,7 @@ class DualMachine(KernelScores):
         """The linear machine as it is published, on the rows as they were given."""
         cap, loss = self._margin_loss(problem)
         return certificate.evaluate_margins(
-            problem.X, problem.y, cap, self.coef_, self.intercept_, loss, self._penalty, self.tol
+            problem.X, problem.y, cap, self.coef_, self.intercept_, loss, self._penalty, self.tol, self.n_jobs
         )
 
     def _margin_loss(self, problem: Problem) -> tuple[np.ndarray, tuple[Any, ...]]:

@@ -176,7 +176,7 @@ class PrimalMachine(KernelScores):
         else:
             W, b = all_classes(self.coef_).T, all_classes(self.intercept_[:, None])[:, 0]
             value = penalty.value(W) + self.eps * float(np.vdot(W, W) + b @ b)
-            found = evaluate(problem.X, self.coef_, self.intercept_, self._sums(problem), value, self.tol)
+            found = evaluate(problem.X, self.coef_, self.intercept_, self._sums(problem), value, self.tol, self.n_jobs)
         check_finite(self, found.objective)
         # What rounding does to the losses it does to their slopes, which make the bound.
         self.objective_, self.dual_gap_ = found.objective, found.gap(state.certificate.dual - found.rounding)

@@ -284,7 +284,7 @@ class SemiSupervisedMarginSVC(MultiMarginMachine):
         self._set_linear(machine.W, machine.b)
         found = evaluate_margins(
             problem.X, labels, cap, self.coef_, self.intercept_, ("sum", problem.n_classes - 1),
-            pairwise_penalty, self.tol,
+            pairwise_penalty, self.tol, self.n_jobs,
         )  # fmt: skip
         scores = self._scores(problem.X)  # in the number type of the rows, which is that of predictions
         check_finite(self, found.objective, scores)

@@ -292,12 +292,30 @@ class KernelRows:
             self._owner[old] = -1
             free = np.flatnonzero(self._owner < 0)
         missing = missing[: len(free)]
-        runs = _runs(free[: len(missing)]) if len(missing) else []
-        for slots in runs:  # neighbours in the store are written by one product
-            group, missing = missing[: len(slots)], missing[len(slots) :]
-            self._write(group, self._store[slots[0] : slots[-1] + 1])
+        for rows in self._together(free[: len(missing)]):
+            group, slots = missing[rows], free[rows]
+            if slots[-1] - slots[0] + 1 == len(slots):
+                self._write(group, self._store[slots[0] : slots[-1] + 1])
+            else:
+                block = np.empty((len(slots), self.n), dtype=self.dtype)
+                self._write(group, block)
+                self._store[slots] = block
             self._slot[group], self._owner[slots] = slots, group
             self.n_computed += len(group)
+
+    def _together(self, slots: np.ndarray) -> Iterator[slice]:
+        """Which rows one product writes: neighbours in the store, and where these are few as many as a block holds.
+
+        A product of few rows takes less time than the preparation of the others.
+        """
+        most = max(1, self.tuning.block_numbers // self.n)
+        ends = np.append(np.flatnonzero(np.diff(slots) != 1) + 1, len(slots)).tolist()
+        begin = 0
+        for end, following in zip(ends, [*ends[1:], None], strict=True):
+            if following is None or following - begin > most:
+                if end > begin:
+                    yield slice(begin, end)
+                begin = end
 
     def _write(self, samples: np.ndarray, out: np.ndarray) -> None:
         """Whole rows of these samples; what the kept rows hold already, by symmetry, is copied."""
@@ -371,11 +389,6 @@ class KernelRows:
         careful = bool(np.finfo(self.dtype).eps * most > SPLIT_SUMS_ABOVE)
         for part, block, slot in self.blocks(samples):
             _ext.kernel_add(F, block, slot, coef[part], careful)
-
-
-def _runs(slots: np.ndarray) -> list[np.ndarray]:
-    """Split increasing numbers where they are not consecutive."""
-    return np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1)
 
 
 def kernel_scores(

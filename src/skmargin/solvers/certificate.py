@@ -25,7 +25,7 @@ from scipy import sparse
 from skmargin._core import _ext
 
 from .._runtime.shared_rows import window
-from .._runtime.threads import blas_threads
+from .._runtime.threads import blas_threads, on_threads, thread_count
 
 UNIT = 2.0**-53
 NEGLIGIBLE = 0.01  # share of the tolerance that rounding may have before the scores are taken about an origin
@@ -56,12 +56,15 @@ class Evaluation(NamedTuple):
         return float(min(1.0, max(0.0, above) / max(self.objective, np.finfo(float).tiny)))
 
 
-def evaluate(X: Any, coef: np.ndarray, intercept: np.ndarray, losses: Losses, penalty: float, tol: float) -> Evaluation:
+def evaluate(
+    X: Any, coef: np.ndarray, intercept: np.ndarray, losses: Losses, penalty: float, tol: float, n_jobs: int | None = 1
+) -> Evaluation:
     """The objective of ``coef`` and ``intercept``, as they are published, on the rows ``X``; head of this file."""
     W, b = np.asarray(coef, dtype=np.float64), np.asarray(intercept, dtype=np.float64)
-    value, largest = _sum(X, W, b, None, losses)
+    threads = thread_count(n_jobs)
+    value, largest = _sum(X, W, b, None, losses, threads)
     if not largest - value <= NEGLIGIBLE * tol * (value + penalty) and _may_be_dense(X):
-        again = _sum(X, W, b, column_means(X), losses)
+        again = _sum(X, W, b, column_means(X), losses, threads)
         if not again[1] - again[0] > largest - value:
             value, largest = again
     objective = value + penalty
@@ -100,6 +103,7 @@ def evaluate_margins(
     loss: tuple[Any, ...],
     penalty: Callable[[np.ndarray, np.ndarray], float],
     tol: float,
+    n_jobs: int | None = 1,
 ) -> Evaluation:
     """`evaluate` for a loss of margins, named as `_ext.published_losses` takes it, with the weights ``cap``.
 
@@ -111,7 +115,7 @@ def evaluate_margins(
 
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by those who publish it
         penalised = penalty(all_classes(coef), all_classes(intercept[:, None])[:, 0])
-        return evaluate(X, coef, intercept, losses, penalised, tol)
+        return evaluate(X, coef, intercept, losses, penalised, tol, n_jobs)
 
 
 def all_classes(rows: np.ndarray) -> np.ndarray:
@@ -120,10 +124,12 @@ def all_classes(rows: np.ndarray) -> np.ndarray:
     return np.vstack([-0.5 * rows, 0.5 * rows]) if len(rows) == 1 else rows
 
 
-def _sum(X: Any, W: np.ndarray, b: np.ndarray, origin: np.ndarray | None, losses: Losses) -> tuple[float, float]:
+def _sum(
+    X: Any, W: np.ndarray, b: np.ndarray, origin: np.ndarray | None, losses: Losses, threads: int
+) -> tuple[float, float]:
+    blocks, scores = _blocks_and_scores(X, W, b, origin, True)
     value = largest = 0.0
-    for rows, F, error in score_blocks(X, W, b, origin):
-        part, most = losses(rows, F, error)
+    for part, most in on_threads(lambda rows: losses(rows, *scores(rows)), blocks, threads):
         value, largest = value + part, largest + most
     return value, largest
 
@@ -135,22 +141,32 @@ def score_blocks(
 
     With ``halves`` two classes, published as their difference, get half of it each.
     """
+    blocks, scores = _blocks_and_scores(X, W, b, origin, halves)
+    for rows in blocks:
+        yield rows, *scores(rows)
+
+
+def _blocks_and_scores(
+    X: Any, W: np.ndarray, b: np.ndarray, origin: np.ndarray | None, halves: bool
+) -> tuple[list[slice], Callable[[slice], tuple[np.ndarray, np.ndarray]]]:
+    """The blocks of `score_blocks`, and a function that gives the scores of one and the bound on their rounding."""
     n, d = X.shape
     W, b = np.asfortranarray(W, dtype=np.float64), np.ascontiguousarray(b, dtype=np.float64)
     if d == 0:  # no features at all
-        yield slice(0, n), np.tile(b, (n, 1)), np.zeros(n)
-        return
+        return [slice(0, n)], lambda rows: (np.tile(b, (n, 1)), np.zeros(n))
     constant = b if origin is None else exact_sums(W, origin, b)
     longest = float(np.sqrt(np.einsum("ij,ij->i", W, W).max(initial=0.0)))
     per_row = d if origin is not None or not sparse.issparse(X) else max(1, X.nnz // max(1, n))
     step = max(1, BLOCK // max(1, per_row, len(W)))
-    for start in range(0, n, step):
-        rows = slice(start, min(start + step, n))
+
+    def scores(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         F, norms, terms = _block_scores(window(X, rows), W, constant, origin)
         error = (terms + 4) * UNIT * (longest * norms + float(np.abs(constant).max(initial=0.0)))
         if len(W) == 1 and halves:
             F, error = np.hstack([-0.5 * F, 0.5 * F]), 0.5 * error
-        yield rows, F, error
+        return F, error
+
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)], scores
 
 
 def _block_scores(
