@@ -18,20 +18,22 @@ from sklearn.base import clone
 
 from skmargin import CrammerSingerSVC, TopKSVC, WestonWatkinsSVC
 from skmargin._runtime import checkpoint
+from skmargin.estimators._base import MarginClassifier
 from skmargin.rows import workers
 from skmargin.rows.chains import LEAST_CHAINS, MOST_CHAINS, chain_count, dealt
 from skmargin.solvers.blocks import from_rows, local_rounds
 from skmargin.solvers.blocks.local_rounds import balance
 from skmargin.solvers.blocks.local_task import LocalRound
 from skmargin.solvers.blocks.passes import BlockProblem
+from skmargin.solvers.tuning import DEFAULT
 
 N, D, K, PARTS = 4000, 3000, 5, 10  # more partitions than chains
 
 
 @pytest.fixture(autouse=True)
 def _small_sample(monkeypatch):
-    monkeypatch.setattr(from_rows, "SAMPLE_ROWS", 400)  # the first point is that of few rows, as where rows are many
-    monkeypatch.setattr(from_rows, "CLASS_ROWS", 10)
+    few = {"sample_rows": 400, "class_rows": 10}  # the first point is that of few rows, as where rows are many
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(blocks=few))
 
 
 @pytest.fixture(scope="module")

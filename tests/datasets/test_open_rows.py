@@ -23,7 +23,9 @@ from sklearn.datasets import dump_svmlight_file
 
 from skmargin import M3SVC, CrammerSingerSVC, LpNormSVC, MultiMarginSVC, ODMClassifier, TopKSVC, WestonWatkinsSVC
 from skmargin.datasets import DataError, _batch_copy, _open_parquet, _open_rows, _row_cache, open_rows
+from skmargin.estimators._base import MarginClassifier
 from skmargin.solvers.blocks import from_rows
+from skmargin.solvers.tuning import DEFAULT
 
 
 def data(n=900, d=4, k=3, seed=0):
@@ -156,7 +158,7 @@ def test_settings_that_need_rows_in_memory():
 
 def test_wide_rows_go_to_memory_where_they_fit_and_by_gradients_elsewhere(monkeypatch):
     monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
-    monkeypatch.setattr(from_rows, "MOST_PARAMETERS", 5)
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(blocks={"most_parameters": 5}))
     X, y = data()
     rows = open_rows(sparse.csr_array(X), y)
     assert CrammerSingerSVC().fit(rows).dual_gap_ <= 1e-3

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from skmargin import CrammerSingerSVC, MultiMarginSVC, ODMClassifier, TopKSVC, WestonWatkinsSVC
+from skmargin.estimators._base import MarginClassifier
 from skmargin.solvers.blocks import newton, plan
 from skmargin.solvers.dual import many_rows
+from skmargin.solvers.tuning import DEFAULT
+
+ALL = {"rows_per_parameter": 0, "least_pairs": 0.0, "sample_rows": 1000}
+MANY = DEFAULT.changed(blocks={**ALL, "sure_rows": 3000, "underestimated": 0.0})  # from 3000 rows on
+FEW = DEFAULT.changed(blocks={"most_parameters": 0})  # none
 
 
 @pytest.fixture
 def many(monkeypatch):
     """All rows count as many; how often the method was used."""
     used = []
-    for name in ("LEAST_ROWS", "ROWS_PER_PARAMETER", "SURE_ROWS"):
-        monkeypatch.setattr(plan, name, 0 if name != "LEAST_ROWS" else 3000)
-    monkeypatch.setattr(newton, "LEAST_PAIRS", 0.0)
-    monkeypatch.setattr(newton, "MOST_LOSS", np.inf)
-    monkeypatch.setattr(newton, "SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(MarginClassifier, "_tuning", MANY)
     original = plan.solve_blocks
 
     def counted(*args, **kwargs):
@@ -53,7 +57,7 @@ def test_certified_and_as_good_as_the_other_methods(many, machine):
     used = len(many)
     assert few.dual_gap_ <= 1e-6
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "LEAST_ROWS", 10**9)
+        patch.setattr(MarginClassifier, "_tuning", FEW)
         best = clone(machine).set_params(random_state=0, tol=1e-6).fit(X, y, weight)
     assert len(many) == used
     slack = 2e-3 if getattr(machine, "mu", 0) else 1e-5  # not convex
@@ -67,10 +71,10 @@ def test_a_warm_start_goes_from_method_to_method(many, monkeypatch):
     clf = CrammerSingerSVC(warm_start=True, random_state=0).fit(X, y)
     first = clf.n_iter_
     assert clf.set_params(C=1.1).fit(X, y).n_iter_ <= first + 1
-    monkeypatch.setattr(plan, "LEAST_ROWS", 10**9)  # there are no duals to start from
+    monkeypatch.setattr(MarginClassifier, "_tuning", FEW)  # there are no duals to start from
     clf.set_params(C=2.0).fit(X, y)
     assert clf.objective_ == pytest.approx(CrammerSingerSVC(C=2.0, tol=1e-6).fit(X, y).objective_, rel=1e-3)
-    monkeypatch.setattr(plan, "LEAST_ROWS", 3000)
+    monkeypatch.setattr(MarginClassifier, "_tuning", MANY)
     used = len(many)
     clf.set_params(C=3.0).fit(X, y)
     assert len(many) > used
@@ -79,7 +83,7 @@ def test_a_warm_start_goes_from_method_to_method(many, monkeypatch):
 
 def test_what_is_not_certified_goes_on_with_its_duals(many, monkeypatch):
     X, y = data(seed=3)
-    monkeypatch.setattr(newton, "MOST_TRIALS", 0)  # gives up at once
+    monkeypatch.setattr(MarginClassifier, "_tuning", replace(MANY, blocks=replace(MANY.blocks, most_passes=1)))
     seen = []
     original = many_rows.duals_of
     monkeypatch.setattr(many_rows, "duals_of", lambda *a: seen.append(original(*a)) or seen[-1])

@@ -15,11 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skmargin import SemiSupervisedMarginSVC
 from skmargin.datasets import open_rows
+from skmargin.estimators._base import MarginClassifier
 from skmargin.rows.collections import is_collection
 from skmargin.solvers.blocks import from_rows
 from skmargin.solvers.dual import linear
 from skmargin.solvers.multi_margin import exact
 from skmargin.solvers.odm import many_rows
+from skmargin.solvers.tuning import DEFAULT
 
 from .choices import drawn
 from .machines import FEW, machine
@@ -124,7 +126,7 @@ LABELS = {
 }
 IN_BLOCKS = {(from_rows, "SMALL_BYTES"): 0}
 UNREAD = {**IN_BLOCKS, (from_rows, "MEMORY_SHARE"): 0.0}
-MANY_PARAMETERS = {**UNREAD, (from_rows, "MOST_PARAMETERS"): 0}
+MANY_PARAMETERS = {**UNREAD, (MarginClassifier, "_tuning"): DEFAULT.changed(blocks={"most_parameters": 0})}
 GEARS = [{}, IN_BLOCKS, UNREAD, MANY_PARAMETERS]
 IN_BLOCKS_ONCE = 40  # in so many cases: they start threads and take as long as ten others
 BLOCK_PASSES = 30  # most of them over rows of which each pass starts threads

@@ -284,7 +284,7 @@ class DualMachine(KernelScores):
         found = solve_rows(
             rows, problem, solve_sample, self._fit_loaded, free_memory, tol=GOAL * float(self.tol),
             max_iter=self.max_iter, seed=seed, start=start, load_start=load_start, verbose=self.verbose,
-            save=None if points is None else points.save,
+            save=None if points is None else points.save, tuning=self._tuning.blocks,
         )  # fmt: skip
         if found is not None:
             self._publish_blocks(rows, problem, found)

@@ -266,11 +266,11 @@ class M3SVC(PrimalMachine):
         if is_small(rows):
             X, y, weight = load(rows)
             return self._fit_problem(Problem(X, y, weight, k, np.arange(len(y))))
-        if not suits_log_loss(d, k):
+        if not suits_log_loss(d, k, self._tuning.blocks):
             raise ValueError(f"Rows in blocks with {d} features and {k} classes are too wide for M3SVC.")
         state = solve_log_loss(
             rows, self._penalty(), bool(self.fit_intercept), self.eps, tol=self.tol,
-            max_iter=self.max_iter, seed=seed_of(self.random_state), verbose=self.verbose,
+            max_iter=self.max_iter, seed=seed_of(self.random_state), verbose=self.verbose, tuning=self._tuning.blocks,
         )  # fmt: skip
         theta, certificate = state.theta, state.certificate
         shared = theta.mean(axis=1, keepdims=True)

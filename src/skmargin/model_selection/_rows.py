@@ -19,7 +19,7 @@ from ..rows.blocks import Block, Task
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
 from ..rows.folds import Folds, TrainingRows
-from ..solvers.blocks.passes import LANE_BYTES
+from ..solvers.tuning import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def evaluate(
 def at_once(rows: Any) -> int:
     """How many solves may run side by side: sums of each are held by every task."""
     k, d = len(rows.class_counts), rows.n_features
-    return max(1, LANE_BYTES // (8 * min((k * d) ** 2, 64 * k * d)))
+    return max(1, DEFAULT.blocks.piece_bytes // (8 * min((k * d) ** 2, 64 * k * d)))
 
 
 def scores(scorers: Any, classes: np.ndarray, table: np.ndarray) -> Any:

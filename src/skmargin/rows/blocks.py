@@ -19,11 +19,10 @@ from scipy import sparse
 
 from skmargin._runtime.threads import on_threads, thread_count
 
+from ..solvers.tuning import DEFAULT
 from .maps import refuse_cut_map
 
-LANES = 8  # parts of a block, and the most threads that share it; each holds the sums of a task
-LANE_ROWS = 1 << 13  # fewest of a lane: adding up the sums of lanes takes time of its own
-BLOCK_ROWS, BLOCK_BYTES = 1 << 18, 1 << 26  # most of a block: after each one threads wait for each other
+LANES = 8  # parts of a block, and the most threads that share it; each holds the sums of a task: it decides the bits
 
 Sums = TypeVar("Sums")
 
@@ -142,10 +141,17 @@ class ArrayRows:
 
     def map_sum(self, task: Task[Sums]) -> Sums:
         """The sums of a task over all rows."""
-        return map_blocks(iter(self), task, self.n_jobs, max(1, self.n_rows // LANE_ROWS))
+        return map_blocks(iter(self), task, self.n_jobs, max(1, self.n_rows // DEFAULT.blocks.lane_rows))
 
 
 def rows_in_block(X: Any) -> int:
     """How many rows a block of such rows has."""
     stored = (X.data.nbytes + X.indices.nbytes) / max(1, X.shape[0]) if sparse.issparse(X) else X[:1].nbytes
-    return int(max(LANES, min(BLOCK_ROWS, BLOCK_BYTES // max(1, int(stored)))))
+    return int(max(LANES, DEFAULT.blocks.piece_bytes // max(1, int(stored))))
+
+
+def chunks(n: int, n_features: int) -> Iterator[slice]:
+    """Rows that are worked on at once, so that they stay in the cache."""
+    step = max(1, DEFAULT.storage.block_numbers // max(1, n_features))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..solvers.tuning import DEFAULT
 from .blocks import Block, Sums, Task, map_blocks
 from .labels import LabelBook
 
-FEW_ROWS = 1 << 13  # batches with fewer rows are put together: each one costs a call for each lane
 LARGEST = {"d": 1e120, "f": 1e15}  # number of each type whose square can still be added up
 
 
@@ -285,7 +285,7 @@ def gathered(blocks: Iterator[Block]) -> Iterator[Block]:
     held: list[Block] = []
     for block in blocks:
         held.append(block)
-        if sum(len(one.y) for one in held) >= FEW_ROWS:
+        if sum(len(one.y) for one in held) >= DEFAULT.blocks.lane_rows:
             yield _joined(held)
             held = []
     if held:

@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .blocks import LANES, Block, BlockRows, Task
+from .blocks import LANES, Block, BlockRows, Task, chunks
 from .labels import row_hash
-
-CHUNK = 4096  # rows that are added up at once
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,8 @@ class Moments(Task[dict[str, np.ndarray]]):
     def add(self, sums: dict[str, np.ndarray], block: Block) -> None:
         """Add a block."""
         d = self.n_features
-        for at in range(0, len(block.y), CHUNK):
-            part = block.cut(at, min(at + CHUNK, len(block.y)))
+        for rows in chunks(len(block.y), d):
+            part = block.cut(rows.start, rows.stop)
             total = part.weight.sum()
             if sparse.issparse(part.X):
                 weight = np.repeat(part.weight, np.diff(part.X.indptr))
@@ -145,7 +143,6 @@ class Overview:
     variance: np.ndarray  # (d,)
     first: Sample  # of which each class has its share of the rows, but at least a few
     second: Sample  # likewise, without a row in common
-    large: Sample | None  # each row with the same chance
 
     def sizes(self) -> Sizes:
         """How long rows are in the mean."""
@@ -153,27 +150,24 @@ class Overview:
         return Sizes(self.mean, float(np.sqrt(spread)), float(np.sqrt(spread + self.mean @ self.mean)))
 
 
-def overview(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: float = 0.0) -> Overview:
-    """Moments and samples in one pass; ``large`` is the share of the rows in a third sample, if any.
+def overview(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int) -> Overview:
+    """Moments and samples in one pass.
 
     Of a class that has too few rows for both samples the second one gets those of the first as well.
     """
     known = getattr(rows, "overviews", {})
-    key = sizes, least, seed, large, rows.class_weights.tobytes()
+    key = sizes, least, seed, rows.class_weights.tobytes()
     if key not in known:
-        known[key] = _new_overview(rows, sizes, least, seed, large)
+        known[key] = _new_overview(rows, sizes, least, seed)
     return known[key]
 
 
-def _new_overview(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int, large: float) -> Overview:
+def _new_overview(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int) -> Overview:
     counts, n = rows.class_counts, rows.n_rows
     first, second = (np.minimum(counts, np.maximum(least, np.ceil(size * counts / n))) for size in sizes)
     wanted = first + second
     limit = np.where(wanted >= counts, 1.0, (wanted + 6 * np.sqrt(wanted) + 10) / np.maximum(counts, 1))
-    tasks: list[Any] = [Moments(rows.n_features), Draw(np.minimum(1.0, limit), seed)]
-    if large > 0:
-        tasks.append(Draw(np.full(len(counts), large), seed + 2))
-    found, drawn, *more = rows.map_sum(Together(tuple(tasks)))
+    found, drawn = rows.map_sum(Together((Moments(rows.n_features), Draw(np.minimum(1.0, limit), seed))))
     number, y, weight, X = _together(drawn)
     parts: tuple[list[np.ndarray], list[np.ndarray]] = [], []
     for c in range(len(counts)):
@@ -187,12 +181,8 @@ def _new_overview(rows: BlockRows, sizes: tuple[int, int], least: int, seed: int
         at = np.sort(np.concatenate(places))
         return Sample(X[at], y[at], weight[at], rows.class_weights)
 
-    third = None
-    if more and more[0]:
-        _, y3, weight3, X3 = _together(more[0])
-        third = Sample(X3, y3, weight3, rows.class_weights)
     variance = found["square"] / found["weight"]
-    return Overview(found["mean"], variance, sample(parts[0]), sample(parts[1]), third)
+    return Overview(found["mean"], variance, sample(parts[0]), sample(parts[1]))
 
 
 def _together(drawn: list[tuple[np.ndarray, Block]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:

@@ -473,6 +473,44 @@ class EstimatorTuning:
     )
 
 
+GENERATED_ROWS = "measured on generated classes of 2e4 to 4e6 rows, covtype, connect-4 and shuttle"
+
+
+@dataclass(frozen=True)
+class BlocksTuning:
+    """Rows in blocks (solvers/blocks, rows/blocks.py)."""
+
+    # When smoothed Newton steps are tried, and when they are given up.
+    sure_rows: int = constant(100_000, "rows from which they are tried however small C is", GENERATED_ROWS)
+    rows_per_parameter: int = constant(60, "rows for each parameter below which they tell too little", GENERATED_ROWS)
+    most_parameters: int = constant(2_000, "(k - 1)(d + 1): each step solves a system of so many unknowns")
+    least_filled: float = constant(0.05, "share of non-zeros of sparse rows, which passes write out")
+    usual_passes: int = constant(6, "passes over all rows that are expected", GENERATED_ROWS)
+    pass_flops: float = constant(15.0, "flops of the block passes for each n k d of a pass", FITTED)
+    fixed_flops: float = constant(1e9, "flops of the block passes that everything else takes", FITTED)
+    underestimated: float = constant(2.0, "by how much block passes take longer than estimated", GENERATED_ROWS)
+    separable_loss: float = constant(5e-3, "loss of the sample beside that at zero of rows that can be separated")
+    least_pairs: float = constant(4.0, "pairs in the band for each parameter, likewise")
+    most_passes: int = constant(40, "passes over all rows", GENERATED_ROWS)
+    most_trials: int = constant(12, "steps in a row that fail, and passes over the sample from zero")
+    # The sample, and the way from zero to the first point.
+    sample_rows: int = constant(20_000, "rows of a sample", GENERATED_ROWS)
+    sample_rows_parameter: int = constant(40, "rows of a sample for each parameter, at least", GENERATED_ROWS)
+    sample_share: float = constant(1 / 3, "share of few rows that a sample may have", GENERATED_ROWS)
+    class_rows: int = constant(200, "rows of a class in a sample, at least")
+    first_rows: int = constant(3_000, "rows of the steps from zero", GENERATED_ROWS)
+    first_width: float = constant(2.0, "width of the first step, in margins: all classes tie", GENERATED_ROWS)
+    coarse_width: float = constant(0.5, "width from which on the whole sample is needed", GENERATED_ROWS)
+    narrow_width: float = constant(0.05, "width of the last steps on the sample", GENERATED_ROWS)
+    # Steps.
+    gap_share: float = constant(0.6, "share of tol that the residuals may use", GENERATED_ROWS)
+    small_gain: float = constant(1e-3, "gain / objective of a step on the sample that is not followed by another")
+    damping: float = constant(0.1, "of a step that overshot by as much as it promised, beside the curvature")
+    # Memory.
+    piece_bytes: int = constant(1 << 26, "bytes of a block, of a load from a file, of the sums of all lanes: memory")
+    lane_rows: int = constant(1 << 13, "rows below which the sums of another lane cost more than they save")
+
+
 @dataclass(frozen=True)
 class Tuning:
     """All of them."""
@@ -488,6 +526,7 @@ class Tuning:
     primal: PrimalTuning = PrimalTuning()
     two_class: TwoClassTuning = TwoClassTuning()
     estimators: EstimatorTuning = EstimatorTuning()
+    blocks: BlocksTuning = BlocksTuning()
 
     def changed(self, **groups: Mapping[str, Any]) -> Tuning:
         """With other values: ``DEFAULT.changed(linear={"tiny_work": 0})``."""

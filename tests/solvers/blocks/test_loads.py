@@ -10,14 +10,16 @@ from scipy import sparse
 
 from skmargin import CrammerSingerSVC, MultiMarginSVC, ODMClassifier, TopKSVC, WestonWatkinsSVC
 from skmargin.datasets import open_rows
+from skmargin.estimators._base import MarginClassifier
 from skmargin.solvers.blocks import from_rows, loads
+from skmargin.solvers.tuning import DEFAULT
 
 
 @pytest.fixture(autouse=True)
 def files_only(monkeypatch):
     """No rows fit into memory, and all have too many parameters for smoothed Newton steps; several pieces a load."""
     monkeypatch.setattr(from_rows, "SMALL_BYTES", 0)
-    monkeypatch.setattr(from_rows, "MOST_PARAMETERS", 5)
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(blocks={"most_parameters": 5}))
     monkeypatch.setattr(loads, "PIECES", 4)
     monkeypatch.setattr("skmargin.estimators._dual.free_memory", lambda: 1000)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from skmargin.rows.blocks import ArrayRows
-from skmargin.solvers.blocks import newton
 from skmargin.solvers.blocks.newton import BlockState, Refused, solve_blocks
 from skmargin.solvers.blocks.passes import BlockProblem
 from skmargin.solvers.dual.linear import solve_linear
+from skmargin.solvers.tuning import DEFAULT
 
 
 def data(n=4000, d=6, k=4, seed=0, far=1.0):
@@ -156,13 +158,11 @@ def test_what_is_not_certified_in_time_is_said():
     assert found.state.gap == 1.0
 
 
-def test_the_middle_stage_and_several_blocks(monkeypatch):
-    monkeypatch.setattr(newton, "SAMPLE_ROWS", 500)
-    monkeypatch.setattr(newton, "ROWS_PER_PARAMETER", 10)
-    monkeypatch.setattr(newton, "CLASS_ROWS", 50)
-    monkeypatch.setattr("skmargin.rows.blocks.BLOCK_ROWS", 3000)
+def test_a_small_sample_and_several_blocks(monkeypatch):
+    monkeypatch.setattr("skmargin.rows.blocks.rows_in_block", lambda X: 3000)
     X, y, weight = data(n=20_000, seed=12)
-    found = solve(X, y, weight)
+    tuning = replace(DEFAULT.blocks, sample_rows=500, sample_rows_parameter=10, class_rows=50)
+    found = solve(X, y, weight, tuning=tuning)
     best = solve_linear(X, y, weight, 4, "max", tol=1e-7)
     assert isinstance(found, BlockState)
     assert best.objective * (1 - 1e-7) <= found.objective <= best.objective * (1 + 1e-3)

@@ -42,10 +42,9 @@ SmoothLoss::Kind kind_of(const std::string& loss) {
 }
 
 Task make_task(Matrix<double> W, Vector<double> mean, Vector<double> scale, double constant, const std::string& loss,
-               int32_t top_k, double mu, double theta, double width, double hessian, double share, uint64_t seed,
-               bool single, bool reaches) {
+               int32_t top_k, double mu, double theta, double width, double hessian, bool single, bool reaches) {
     const int32_t k = static_cast<int32_t>(W.shape(0));
-    Task task{{{kind_of(loss), top_k, mu, theta}, k, width, hessian, share, seed},
+    Task task{{{kind_of(loss), top_k, mu, theta}, k, width, hessian},
               {W.data(), W.data() + W.size()},
               {mean.data(), mean.data() + mean.size()},
               {scale.data(), scale.data() + scale.size()},
@@ -54,8 +53,8 @@ Task make_task(Matrix<double> W, Vector<double> mean, Vector<double> scale, doub
               reaches};
     if (k < 2 || static_cast<int64_t>(W.shape(1)) != task.D() || scale.size() != mean.size() || task.D() == 0)
         throw nb::value_error("the point, the mean and the scale of a pass do not fit each other");
-    if (!(width > 0) || !(hessian >= 0) || !(share > 0 && share <= 1) || top_k < 1 || top_k > k - 1)
-        throw nb::value_error("widths must be positive, a share lies in (0, 1], top_k in 1..k-1");
+    if (!(width > 0) || !(hessian >= 0) || top_k < 1 || top_k > k - 1)
+        throw nb::value_error("widths must be positive, top_k in 1..k-1");
     return task;
 }
 
@@ -68,17 +67,17 @@ void check_block(const Task& task, size_t n, size_t d, const Vector<int32_t>& y,
 }
 
 template <class T, class Rows>
-void add_rows(const Task& task, const Rows& rows, const Vector<int32_t>& y, const Vector<double>& cap, int64_t first,
+void add_rows(const Task& task, const Rows& rows, const Vector<int32_t>& y, const Vector<double>& cap,
               const double* base, double* values, double* gradient, double* laplacian) {
     nb::gil_scoped_release unlocked;
     InterruptPoll poll(poll_python);
     BlockPass<T> pass(task.settings, task.W.data(), task.D());
-    pass.add(rows, y.data(), cap.data(), first, base, values, gradient, laplacian, poll);
+    pass.add(rows, y.data(), cap.data(), base, values, gradient, laplacian, poll);
 }
 
 // `make` gives the rows in a number type: make(float()) or make(double()).
 template <class Make>
-void add(const Task& task, size_t n, size_t d, const Vector<int32_t>& y, const Vector<double>& cap, int64_t first,
+void add(const Task& task, size_t n, size_t d, const Vector<int32_t>& y, const Vector<double>& cap,
          const std::optional<Matrix<double>>& base, const Sums& values, const Table& gradient,
          const std::optional<Cube>& laplacian, Make make) {
     check_block(task, n, d, y, cap);
@@ -90,25 +89,25 @@ void add(const Task& task, size_t n, size_t d, const Vector<int32_t>& y, const V
         throw nb::value_error("the sums of a pass do not fit its point");
     const double* offset = base ? base->data() : nullptr;
     double* pairs = laplacian ? laplacian->data() : nullptr;
-    if (task.single) add_rows<float>(task, make(float()), y, cap, first, offset, values.data(), gradient.data(), pairs);
-    else add_rows<double>(task, make(double()), y, cap, first, offset, values.data(), gradient.data(), pairs);
+    if (task.single) add_rows<float>(task, make(float()), y, cap, offset, values.data(), gradient.data(), pairs);
+    else add_rows<double>(task, make(double()), y, cap, offset, values.data(), gradient.data(), pairs);
 }
 
 template <class Given>
-void add_dense(const Task& task, Matrix<Given> X, Vector<int32_t> y, Vector<double> cap, int64_t first,
+void add_dense(const Task& task, Matrix<Given> X, Vector<int32_t> y, Vector<double> cap,
                std::optional<Matrix<double>> base, Sums values, Table gradient, std::optional<Cube> laplacian) {
     const int64_t n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
-    add(task, X.shape(0), X.shape(1), y, cap, first, base, values, gradient, laplacian,
+    add(task, X.shape(0), X.shape(1), y, cap, base, values, gradient, laplacian,
         [&](auto number) { return DenseBlock<decltype(number), Given>(X.data(), n, d, task.centring()); });
 }
 
 template <class Given, class I>
 void add_csr(const Task& task, Vector<I> indptr, Vector<I> indices, Vector<Given> data, Vector<int32_t> y,
-             Vector<double> cap, int64_t first, std::optional<Matrix<double>> base, Sums values, Table gradient,
+             Vector<double> cap, std::optional<Matrix<double>> base, Sums values, Table gradient,
              std::optional<Cube> laplacian) {
     check_csr(indptr, indices, data.size(), task.d());
     const int64_t n = static_cast<int64_t>(indptr.size()) - 1, d = task.d();
-    add(task, static_cast<size_t>(n), static_cast<size_t>(d), y, cap, first, base, values, gradient, laplacian,
+    add(task, static_cast<size_t>(n), static_cast<size_t>(d), y, cap, base, values, gradient, laplacian,
         [&](auto number) {
             return SparseBlock<decltype(number), Given, I>(indptr.data(), indices.data(), data.data(), n, d,
                                                            task.centring());
@@ -179,15 +178,15 @@ void pair_matrix(Cube laplacian, int64_t k, Table matrix) {
 
 template <class Given, class I>
 void bind_csr(nb::class_<Task>& task) {
-    task.def("add", add_csr<Given, I>, "indptr"_a, "indices"_a, "data"_a.noconvert(), "y"_a, "cap"_a, "first"_a,
-             "base"_a.none(), "values"_a.noconvert(), "gradient"_a.noconvert(), "laplacian"_a.noconvert().none());
+    task.def("add", add_csr<Given, I>, "indptr"_a, "indices"_a, "data"_a.noconvert(), "y"_a, "cap"_a, "base"_a.none(),
+             "values"_a.noconvert(), "gradient"_a.noconvert(), "laplacian"_a.noconvert().none());
     task.def("duals", duals_csr<Given, I>, "indptr"_a, "indices"_a, "data"_a.noconvert(), "y"_a, "cap"_a);
 }
 
 template <class Given>
 void bind_type(nb::class_<Task>& task) {
-    task.def("add", add_dense<Given>, "X"_a.noconvert(), "y"_a, "cap"_a, "first"_a, "base"_a.none(),
-             "values"_a.noconvert(), "gradient"_a.noconvert(), "laplacian"_a.noconvert().none());
+    task.def("add", add_dense<Given>, "X"_a.noconvert(), "y"_a, "cap"_a, "base"_a.none(), "values"_a.noconvert(),
+             "gradient"_a.noconvert(), "laplacian"_a.noconvert().none());
     task.def("duals", duals_dense<Given>, "X"_a.noconvert(), "y"_a, "cap"_a);
     bind_csr<Given, int64_t>(task);  // the wider type first: indices may be converted
     bind_csr<Given, int32_t>(task);
@@ -204,13 +203,13 @@ void bind_blocks(nb::module_& m) {
     task.def(
         "__init__",
         [](Task* self, Matrix<double> W, Vector<double> mean, Vector<double> scale, double constant,
-           const std::string& loss, int32_t top_k, double mu, double theta, double width, double hessian, double share,
-           uint64_t seed, bool single, bool reaches) {
-            new (self) Task(make_task(W, mean, scale, constant, loss, top_k, mu, theta, width, hessian, share, seed,
-                                      single, reaches));
+           const std::string& loss, int32_t top_k, double mu, double theta, double width, double hessian, bool single,
+           bool reaches) {
+            new (self)
+                Task(make_task(W, mean, scale, constant, loss, top_k, mu, theta, width, hessian, single, reaches));
         },
         "W"_a, "mean"_a, "scale"_a, nb::kw_only(), "constant"_a, "loss"_a, "top_k"_a, "mu"_a, "theta"_a, "width"_a,
-        "hessian"_a, "share"_a, "seed"_a, "single"_a, "reaches"_a);
+        "hessian"_a, "single"_a, "reaches"_a);
     m.def("pair_matrix", pair_matrix, "laplacian"_a, "k"_a, "matrix"_a.noconvert());
     bind_type<double>(task);
     bind_type<float>(task);

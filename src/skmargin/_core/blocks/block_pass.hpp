@@ -25,20 +25,10 @@
 
 namespace skm {
 
-// A number that depends on the row and the seed only: which rows a share of them holds is the same wherever they lie.
-inline uint64_t row_hash(uint64_t row, uint64_t seed) {
-    uint64_t z = row * 0x9E3779B97F4A7C15u + (seed + 1) * 0xD1B54A32D192ED03u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
 struct PassSettings {
     SmoothLoss loss;
     int32_t k;
     double width, hessian;  // the latter 0: no pairs
-    double share;           // of the rows that is visited, with weights so much larger
-    uint64_t seed;
 };
 
 // Sums of a pass: loss, smooth, residual, pairs, rows.
@@ -57,15 +47,13 @@ class BlockPass {
         if (s_.hessian > 0) curvature_.emplace(k_, D);
     }
 
-    // `first` is the number of the first row among all; `base` (n x k) is added to the scores, if there is one.
-    void add(const BlockReader<T>& rows, const int32_t* y, const double* cap, int64_t first, const double* base,
-             double* values, double* gradient, double* laplacian, InterruptPoll& poll) {
-        const double scale = 1 / s_.share;
+    // `base` (n x k) is added to the scores, if there is one.
+    void add(const BlockReader<T>& rows, const int32_t* y, const double* cap, const double* base, double* values,
+             double* gradient, double* laplacian, InterruptPoll& poll) {
         RowSums sums;
         int64_t seen = 0;
         for (int64_t i = 0; i < rows.n;) {
-            const int64_t count = choose_rows(i, rows.n, first);
-            if (count == 0) continue;
+            const int64_t count = next_rows(i, rows.n);
             rows.read(at_.data(), count, X_.data(), reach_.data());
             simd_.products(X_.data(), count, D_, W_.data(), ld_, bias_.data(), F_.data(), ld_);
             if (base != nullptr)
@@ -80,20 +68,20 @@ class BlockPass {
                     continue;
                 T* x = X_.data() + static_cast<int64_t>(active) * D_;
                 if (active != r) std::copy_n(X_.data() + r * D_, D_, x);
-                for (const ClassGroup& g : map_.groups) curvature_->add(g, map_.members.data(), x, scale, laplacian);
+                for (const ClassGroup& g : map_.groups) curvature_->add(g, map_.members.data(), x, laplacian);
                 ++active;
             }
             sums.loss += some.loss, sums.smooth += some.smooth;
             sums.residual += some.residual, sums.pairs += some.pairs;
             seen += count;
-            gather(active, scale, gradient);
+            gather(active, gradient);
             poll.count_work(4.0 * static_cast<double>(count) * D_ * k_);
         }
         if (curvature_) curvature_->flush(laplacian);
-        values[0] += scale * sums.loss;
-        values[1] += scale * sums.smooth;
-        values[2] += scale * sums.residual;
-        values[3] += scale * sums.pairs;
+        values[0] += sums.loss;
+        values[1] += sums.smooth;
+        values[2] += sums.residual;
+        values[3] += sums.pairs;
         values[4] += static_cast<double>(seen);
     }
 
@@ -102,8 +90,7 @@ class BlockPass {
     void visit(const BlockReader<T>& rows, const int32_t* y, const double* cap, InterruptPoll& poll, See see) {
         RowSums sums;
         for (int64_t i = 0; i < rows.n;) {
-            int64_t count = 0;
-            for (; i < rows.n && count < piece; ++i) at_[count++] = i;
+            const int64_t count = next_rows(i, rows.n);
             rows.read(at_.data(), count, X_.data(), reach_.data());
             simd_.products(X_.data(), count, D_, W_.data(), ld_, bias_.data(), F_.data(), ld_);
             for (int64_t r = 0; r < count; ++r) {
@@ -117,24 +104,20 @@ class BlockPass {
     }
 
   private:
-    // The next rows from i on that belong to the share, in at_; i becomes the row behind them.  Returns how many.
-    int64_t choose_rows(int64_t& i, int64_t n, int64_t first) {
-        const bool all = s_.share >= 1;
-        const uint64_t limit = all ? 0 : static_cast<uint64_t>(s_.share * 18446744073709551615.0);
+    // The next rows from i on, in at_; i becomes the row behind them.  Returns how many.
+    int64_t next_rows(int64_t& i, int64_t n) {
         int64_t count = 0;
-        for (; i < n && count < piece; ++i)
-            if (all || row_hash(static_cast<uint64_t>(first + i), s_.seed) < limit) at_[count++] = i;
+        for (; i < n && count < piece; ++i) at_[count++] = i;
         return count;
     }
 
     static constexpr int piece = 512;  // rows at a time: they stay in the cache
 
-    void gather(int active, double scale, double* gradient) {
+    void gather(int active, double* gradient) {
         if (active == 0) return;
         const T one = 1, zero = 0;
         block_blas<T>.gemm("N", "T", &D_, &k_, &active, &one, X_.data(), &D_, c_.data(), &k_, &zero, part_.data(), &D_);
-        for (int64_t e = 0; e < static_cast<int64_t>(k_) * D_; ++e)
-            gradient[e] += scale * static_cast<double>(part_[e]);
+        for (int64_t e = 0; e < static_cast<int64_t>(k_) * D_; ++e) gradient[e] += static_cast<double>(part_[e]);
     }
 
     const Simd<T>& simd_ = simd<T>();

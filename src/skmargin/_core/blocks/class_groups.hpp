@@ -39,8 +39,8 @@ class PairSums {
     }
 
     // A row that couples the classes of a group, which are a part of `list`.
-    void add(const ClassGroup& g, const int32_t* list, const T* x, double scale, double* to) {
-        const T root = static_cast<T>(std::sqrt(scale * g.weight));
+    void add(const ClassGroup& g, const int32_t* list, const T* x, double* to) {
+        const T root = static_cast<T>(std::sqrt(g.weight));
         const int32_t* classes = list + g.first;
         if (g.pairs() == 1) {
             push(g.centre < 0 ? classes[1] : g.centre, classes[0], x, root, to);

@@ -13,12 +13,13 @@ from skmargin._runtime.progress import print_line
 from skmargin.rows.blocks import Block, BlockRows, Task
 from skmargin.rows.moments import Sample, overview
 
+from ..tuning import DEFAULT, BlocksTuning
 from . import local_rounds
+from .descent import SavePoint
 from .lbfgs import MOST_ROUNDS, solve_gradients
 from .loads import LoadStart, solve_loads, suits_loads
-from .newton import CLASS_ROWS, MOST_PASSES, SAMPLE_ROWS, BlockState, Refused, SavePoint, solve_blocks
+from .newton import BlockState, Refused, solve_blocks
 from .passes import BlockProblem
-from .plan import MOST_PARAMETERS
 
 SMALL_BYTES = 1 << 25  # rows that take no more are read into memory at once
 MEMORY_SHARE = 0.25  # of the free memory that rows may take where no other solver is left
@@ -74,6 +75,7 @@ def solve_rows(
     load_start: LoadStart | None = None,
     verbose: int = 0,
     save: SavePoint | None = None,
+    tuning: BlocksTuning = DEFAULT.blocks,
 ) -> Any:
     """The solution: a `BlockState`, or what ``solve_loaded`` makes of rows that were read into memory.
 
@@ -82,14 +84,17 @@ def solve_rows(
     parameters = (problem.n_classes - 1) * (rows.n_features + 1)
     free = free_memory()
     fits = free is None or bytes_of(rows) <= MEMORY_SHARE * free
-    if parameters > MOST_PARAMETERS:
+    if parameters > tuning.most_parameters:
         if fits and not rows.remote:
             return solve_loaded(load(rows))
         return _solve_many_parameters(
-            rows, problem, solve_sample, tol, max_iter, seed, start, load_start, verbose, save
+            rows, problem, solve_sample, tol, max_iter, seed, start, load_start, verbose, save, tuning
         )
-    given = {"tol": tol, "max_passes": min(MOST_PASSES, max_iter), "seed": seed, "verbose": verbose, "save": save}
-    found = solve_blocks(rows, problem, solve_sample, start=start, **given)  # type: ignore[arg-type]
+    given: dict[str, Any] = {
+        "tol": tol, "max_passes": min(tuning.most_passes, max_iter), "seed": seed, "verbose": verbose, "save": save,
+        "tuning": tuning,
+    }  # fmt: skip
+    found = solve_blocks(rows, problem, solve_sample, start=start, **given)
     if isinstance(found, BlockState):
         return found
     if verbose:
@@ -97,7 +102,7 @@ def solve_rows(
     if fits:
         return solve_loaded(load(rows))
     if found.state is None:
-        found = solve_blocks(rows, problem, solve_sample, start=start, force=True, **given)  # type: ignore[arg-type]
+        found = solve_blocks(rows, problem, solve_sample, start=start, force=True, **given)
     if isinstance(found, Refused):
         assert found.state is not None
         return found.state
@@ -106,10 +111,10 @@ def solve_rows(
 
 def _solve_many_parameters(
     rows: BlockRows, problem: BlockProblem, solve_sample: Any, tol: float, max_iter: int, seed: int, start: Any,
-    load_start: LoadStart | None, verbose: int, save: SavePoint | None,
+    load_start: LoadStart | None, verbose: int, save: SavePoint | None, tuning: BlocksTuning,
 ) -> BlockState:  # fmt: skip
     """By block ascent over loads, by local rounds on workers, or by gradients alone: a sum of k d numbers a round."""
-    seen = overview(rows, (SAMPLE_ROWS, CLASS_ROWS), CLASS_ROWS, seed)
+    seen = overview(rows, (tuning.sample_rows, tuning.class_rows), tuning.class_rows, seed)
     if suits_loads(rows):
         return solve_loads(
             rows, problem, seen, tol=tol, max_passes=max_iter, seed=seed, start=load_start, verbose=verbose, save=save

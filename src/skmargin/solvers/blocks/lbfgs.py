@@ -5,7 +5,7 @@
     gap     P - D = sum of residuals + 1/2 ||gradient||^2, after the intercept is repaired as in repair.py; the duals of
             all rounds raise one bound: their gradients point to all sides, and the best average of them does not
 
-The width follows the residuals, as in newton.py: their sum shrinks with its square, and they may use `GAP_SHARE` of
+The width follows the residuals, as in newton.py: their sum shrinks with its square, and they may use `gap_share` of
 ``tol``.  A larger width comes first: the problem is the easier the wider it is.
 
 given    rows in blocks (CSR), a problem, a first point
@@ -23,8 +23,10 @@ from scipy import sparse
 from ..._runtime.progress import print_line, report_gap
 from ...rows.blocks import Block, BlockRows
 from ...rows.moments import Overview
+from ..tuning import DEFAULT
+from .descent import SavePoint
 from .gradient import GradientPass, balanced, of_scores
-from .newton import GAP_SHARE, BlockState, SavePoint
+from .newton import BlockState
 from .passes import BlockProblem, PassSums
 
 # Set by hand on one generated text (50,000 x 20,000, 20 classes); a wrong one costs rounds, never the certificate.
@@ -186,7 +188,9 @@ class _Run:
     def _wanted(self, here: Any) -> float:
         """The width at which the residuals are their share of ``tol``."""
         _, width, sums, *_ = here
-        return width * float(np.sqrt(GAP_SHARE * self.tol * self._primal(here) / max(sums.residual, 1e-300)))
+        return width * float(
+            np.sqrt(DEFAULT.blocks.gap_share * self.tol * self._primal(here) / max(sums.residual, 1e-300))
+        )
 
     def _primal(self, here: Any) -> float:
         return self._half(here[0]) + here[2].loss

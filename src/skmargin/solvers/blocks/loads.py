@@ -37,10 +37,11 @@ from ..dual.state import DualLists, dual_rescaling
 from ..odm.inner_linear import with_rivals
 from ..odm.outer import NO_RIVALS, closest_rivals
 from ..tuning import DEFAULT
-from .newton import BlockState, SavePoint
+from .descent import SavePoint
+from .newton import BlockState
 from .passes import BlockProblem
 
-LOAD_BYTES, LEAST_LOADS = 1 << 26, 8
+LEAST_LOADS = 8
 PIECES = 64  # of a load
 LOCAL_PASSES = 3  # over the rows of a load
 SCORE_FROM = 4.0  # gap of a pass, in targets, from which on the next one takes P
@@ -153,7 +154,7 @@ class _Loads:
 
     def __init__(self, rows: CountedRows, problem: BlockProblem, seed: int, start: LoadStart | None) -> None:
         self.rows, self.problem, self.seed = rows, problem, seed
-        self.n_loads = max(LEAST_LOADS, -(-rows.n_bytes // LOAD_BYTES))
+        self.n_loads = max(LEAST_LOADS, -(-rows.n_bytes // DEFAULT.blocks.piece_bytes))
         places = np.linspace(0, rows.n_given, PIECES * self.n_loads + 1).astype(int)
         if rows.edges is not None:
             places = rows.edges[np.searchsorted(rows.edges, places)]

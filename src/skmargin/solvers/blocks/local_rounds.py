@@ -29,10 +29,11 @@ from scipy import sparse
 from ..._runtime.progress import print_line, report_gap
 from ...rows.chains import Kept
 from ...rows.moments import Overview
+from .descent import SavePoint
 from .lbfgs import Bound
 from .loads import LoadStart, RowDuals
 from .local_task import STRETCHES, Duals, LocalRound, Past, RoundSums, Scaling
-from .newton import BlockState, SavePoint
+from .newton import BlockState
 from .passes import BlockProblem
 from .published import PublishedLosses
 

@@ -19,17 +19,14 @@ from scipy.special import softmax
 from skmargin._runtime.progress import print_line, report_gap
 from skmargin._runtime.threads import blas_threads
 from skmargin.losses import LogLoss
-from skmargin.rows.blocks import Block, BlockRows, Task
+from skmargin.rows.blocks import Block, BlockRows, Task, chunks
 from skmargin.rows.moments import Sample, overview
 
 from ..primal.driver import PrimalState, minimise
 from ..primal.objective import Certificate, PrimalObjective
+from ..tuning import DEFAULT, BlocksTuning
 
-CHUNK = 2048  # rows at a time: their scores stay in the cache
-SAMPLE_ROWS, ROWS_PER_PARAMETER, CLASS_ROWS = 20_000, 40, 200
-MOST_PARAMETERS = 2_000
-MOST_PASSES = 60
-FREE_STEPS = 50  # Newton steps for the shifts of k intercepts
+FREE_STEPS = 50  # Newton steps for the shifts of k intercepts: far more than it takes
 
 
 @dataclass(frozen=True)
@@ -49,8 +46,8 @@ class SlopePass(Task[dict[str, np.ndarray]]):
     def add(self, sums: dict[str, np.ndarray], block: Block) -> None:
         """Add a block."""
         loss, d = LogLoss(), len(self.centre)
-        for at in range(0, len(block.y), CHUNK):
-            part = block.cut(at, min(at + CHUNK, len(block.y)))
+        for rows in chunks(len(block.y), d):
+            part = block.cut(rows.start, rows.stop)
             X = dense(part.X) - self.centre
             F = X @ self.theta[:d]
             if self.intercept:
@@ -69,24 +66,26 @@ def dense(X: Any) -> np.ndarray:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
-def suits_log_loss(d: int, k: int) -> bool:
+def suits_log_loss(d: int, k: int, tuning: BlocksTuning = DEFAULT.blocks) -> bool:
     """Whether the Hessian of a sample can be held."""
-    return (d + 1) * k <= MOST_PARAMETERS
+    return (d + 1) * k <= tuning.most_parameters
 
 
 def solve_log_loss(
     rows: BlockRows, penalty: Any, fit_intercept: bool, eps: float, *, tol: float, max_iter: int, seed: int = 0,
-    verbose: int = 0,
+    verbose: int = 0, tuning: BlocksTuning = DEFAULT.blocks,
 ) -> PrimalState:  # fmt: skip
     """Solve to a relative duality gap of ``tol``; ``theta`` is for the features as given."""
     k, d = len(rows.class_counts), rows.n_features
-    size = max(SAMPLE_ROWS, ROWS_PER_PARAMETER * (d + 1) * k)
+    size = max(tuning.sample_rows, tuning.sample_rows_parameter * (d + 1) * k)
     with blas_threads(1):
-        seen = overview(rows, (size, 0), CLASS_ROWS, seed)
+        seen = overview(rows, (size, 0), tuning.class_rows, seed)
         sample = seen.first
         objective = PrimalObjective(sample.X, sample.y, sample.inflated(), k, LogLoss(), penalty, fit_intercept, eps)
         theta = minimise(objective, None, solver="auto", tol=1e-2, max_iter=max_iter, verbose=0).theta
-        return _Descent(rows, objective, sample, fit_intercept, eps).run(theta, tol, max_iter, verbose)
+        return _Descent(rows, objective, sample, fit_intercept, eps).run(
+            theta, tol, min(max_iter, tuning.most_passes), verbose
+        )
 
 
 class _Descent:
@@ -107,7 +106,7 @@ class _Descent:
             report_gap(min(1.0, certificate.relative), tol)
             if verbose:
                 print_line(f"blocks: pass {passes}, objective {value:.6g}, relative gap {certificate.relative:.1e}")
-            if certificate.relative <= tol or passes >= min(max_iter, MOST_PASSES):
+            if certificate.relative <= tol or passes >= max_iter:
                 return PrimalState(self.objective.uncentred(theta), certificate, 0.0, passes)
             step = self._step(theta, gradient, damping)
             slope = float(np.vdot(gradient, step))

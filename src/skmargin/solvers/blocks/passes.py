@@ -11,7 +11,7 @@ from scipy import sparse
 from skmargin._core import _ext
 from skmargin.rows.blocks import LANES, Block, Task
 
-LANE_BYTES = 1 << 26  # most that the sums of all lanes take together
+from ..tuning import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -98,13 +98,11 @@ class SmoothPass(Task[PassSums]):
     W: np.ndarray
     width: float
     hessian: float = 0.0  # width of the curvature; 0 for none
-    share: float = 1.0  # of the rows
-    seed: int = 0
     single: bool = True  # float32
     _core: list[Any] = field(default_factory=list, repr=False, compare=False)
 
     def __reduce__(self) -> Any:  # the core's object is made anew elsewhere
-        given = self.problem, self.frame, self.W, self.width, self.hessian, self.share, self.seed, self.single
+        given = self.problem, self.frame, self.W, self.width, self.hessian, self.single
         return SmoothPass, given
 
     @property
@@ -112,7 +110,7 @@ class SmoothPass(Task[PassSums]):
         """Fewer where the sums are large."""
         k, D = self.W.shape
         size = 8 * (k * D + (k * (k - 1) // 2 * D * D if self.hessian else 0))
-        return max(1, min(LANES, LANE_BYTES // size))
+        return max(1, min(LANES, DEFAULT.blocks.piece_bytes // size))
 
     def zero(self) -> PassSums:
         """Empty sums."""
@@ -123,7 +121,7 @@ class SmoothPass(Task[PassSums]):
     def add(self, sums: PassSums, block: Block, base: np.ndarray | None = None) -> None:
         """Add a block; ``base`` (rows, k) is added to its scores."""
         cap = self.problem.C * block.weight
-        self.core().add(*arrays(block.X), block.y, cap, block.first, base, sums.values, sums.gradient, sums.laplacian)
+        self.core().add(*arrays(block.X), block.y, cap, base, sums.values, sums.gradient, sums.laplacian)
 
     def duals(self, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The duals of a block at this point: row starts, rivals, numbers."""
@@ -137,7 +135,7 @@ class SmoothPass(Task[PassSums]):
                 _ext.BlockPass(
                     np.ascontiguousarray(self.W), self.frame.mean, self.frame.scale, constant=p.feature, loss=p.loss,
                     top_k=p.top_k, mu=p.mu, theta=p.theta, width=float(self.width), hessian=float(self.hessian),
-                    share=float(self.share), seed=self.seed, single=self.single, reaches=self.frame.reaches,
+                    single=self.single, reaches=self.frame.reaches,
                 )
             )  # fmt: skip
         return self._core[0]

@@ -11,33 +11,27 @@ from scipy import sparse
 from skmargin.rows.blocks import ArrayRows, Block
 from skmargin.rows.moments import Sample
 
-from .newton import MOST_PASSES, BlockState, Refused, solve_blocks
+from ..tuning import DEFAULT, BlocksTuning
+from .newton import BlockState, Refused, solve_blocks
 from .passes import BlockProblem, Frame, SmoothPass
 
-LEAST_ROWS, ROWS_PER_PARAMETER = 30_000, 60  # below them rows tell too little of the curvature
-MOST_PARAMETERS = 2_000  # (k - 1) (d + 1): each step solves a dense system of so many unknowns
-SURE_ROWS = 100_000  # from here on it is faster however small C is
-LEAST_FILLED = 0.05  # share of non-zeros of sparse rows, which passes write out
-# What it costs, in flops of the block passes: passes over all rows and over the sample, a product, a step, the rest.
-PASSES, SAMPLE_WORK, PRODUCT_FLOPS, STEP_FLOPS, FIXED_FLOPS = 6, 240_000, 15.0, 42.0, 1e9
-UNDERESTIMATED = 7.0  # by how much block passes take longer than their estimate says (measured where both take as long)
+
+def expected_flops(n: int, d: int, k: int, passes: int, tuning: BlocksTuning) -> float:
+    """What so many passes and the way to them are expected to cost, in flops of the block passes."""
+    on_samples = 2 * tuning.usual_passes * tuning.sample_rows
+    return tuning.pass_flops * (passes * n + on_samples) * k * (d + 1) + tuning.fixed_flops
 
 
-def expected_flops(n: int, d: int, k: int, passes: int = PASSES) -> float:
-    """What this method is expected to cost, in flops of the block passes (measured)."""
-    parameters = (k - 1) * (d + 1)
-    return PRODUCT_FLOPS * (passes * n + SAMPLE_WORK) * k * (d + 1) + STEP_FLOPS * parameters**3 + FIXED_FLOPS
-
-
-def suits(X: Any, k: int, otherwise: float = np.inf) -> bool:
+def suits(X: Any, k: int, otherwise: float, tuning: BlocksTuning = DEFAULT.blocks) -> bool:
     """Whether this method is worth a try; ``otherwise`` is what the block passes are expected to cost."""
     n, d = X.shape
     parameters = (k - 1) * (d + 1)
-    if n < max(LEAST_ROWS, ROWS_PER_PARAMETER * parameters) or parameters > MOST_PARAMETERS:
+    if n < tuning.rows_per_parameter * parameters or parameters > tuning.most_parameters:
         return False
-    if sparse.issparse(X) and X.nnz < LEAST_FILLED * n * d:
+    if sparse.issparse(X) and X.nnz < tuning.least_filled * n * d:
         return False
-    return n >= SURE_ROWS or UNDERESTIMATED * otherwise > expected_flops(n, d, k)
+    expected = expected_flops(n, d, k, tuning.usual_passes, tuning)
+    return n >= tuning.sure_rows or tuning.underestimated * otherwise > expected
 
 
 def solve_in_memory(
@@ -53,20 +47,22 @@ def solve_in_memory(
     start: tuple[np.ndarray, np.ndarray] | None = None,
     n_jobs: int | None = 1,
     verbose: int = 0,
-    otherwise: float = np.inf,
+    otherwise: float,
+    tuning: BlocksTuning = DEFAULT.blocks,
 ) -> BlockState | Refused:
     """`solve_blocks` for arrays; ``cap`` holds C times the weights, and ``solve_sample`` takes X, y and such caps.
 
     ``otherwise`` is what the block passes are expected to cost.
     """
-    rows = ArrayRows(X, y, cap, problem.n_classes, n_jobs)
+    rows, k = ArrayRows(X, y, cap, problem.n_classes, n_jobs), problem.n_classes
+    most = expected_flops(rows.n_rows, rows.n_features, k, tuning.most_passes, tuning)
 
     def of_sample(sample: Sample, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return solve_sample(sample.X, sample.y, caps)
 
     return solve_blocks(
-        rows, problem, of_sample, tol=tol, max_passes=min(MOST_PASSES, max_iter), seed=seed, start=start,
-        verbose=verbose, worth=otherwise / expected_flops(*X.shape, problem.n_classes, MOST_PASSES),
+        rows, problem, of_sample, tol=tol, max_passes=min(tuning.most_passes, max_iter), seed=seed, start=start,
+        verbose=verbose, worth=otherwise / most, tuning=tuning,
     )  # fmt: skip
 
 

@@ -15,13 +15,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from skmargin.rows.blocks import Block
+from skmargin.rows.blocks import Block, chunks
 from skmargin.rows.moments import Sample
 
 from .passes import Frame, PassSums, SmoothPass
 
 NEWTON_STEPS = 60  # far more than it takes: k unknowns, a piecewise quadratic function
-CHUNK = 4096  # rows that are scored together
 ROUNDING = 1e-13  # of the caps of a class, at which the sum of its coefficients counts as zero
 REPAIRED = 1e-11  # the same at the end
 
@@ -30,7 +29,7 @@ class Repair:
     """The duals of a sample at one point and width, with which those of all rows are balanced."""
 
     def __init__(self, task: SmoothPass, sample: Sample) -> None:
-        self.task = task.at(single=False, hessian=0.0, share=1.0)
+        self.task = task.at(single=False, hessian=0.0)
         self.free = task.problem.intercept == "free"
         if self.free:
             self.block = Block(sample.X, sample.y, sample.weight, 0)
@@ -135,8 +134,7 @@ def _scores(task: SmoothPass, block: Block) -> tuple[np.ndarray, np.ndarray]:
     """Scores (rows, k) of dense or sparse rows at the point, and the reach of each row."""
     frame, d = task.frame, len(task.frame.mean)
     scores, reach = np.empty((len(block.y), len(task.W))), np.ones(len(block.y))
-    for at in range(0, len(block.y), CHUNK):
-        rows = slice(at, at + CHUNK)
+    for rows in chunks(len(block.y), block.X.shape[1]):
         X = block.X[rows]
         X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64) - frame.mean
         scores[rows] = X @ task.W[:, :d].T

@@ -54,7 +54,7 @@ def solve_linear(
     plan = plan_linear(problem, tol, max_iter, tuning.linear)
     methods = _Methods(problem, plan, thread_count(n_jobs) if plan.threaded else 1, seed, verbose)
     done = False
-    if suits(problem.X, n_classes, plan.block_flops):
+    if suits(problem.X, n_classes, plan.block_flops, tuning.blocks):
 
         def of_sample(X: Rows, y: np.ndarray, cap: np.ndarray) -> DualState:
             return solve_linear(
@@ -62,7 +62,9 @@ def solve_linear(
                 n_jobs=n_jobs, tuning=tuning,
             )  # fmt: skip
 
-        found = solve_many_rows(problem, of_sample, tol, max_iter, seed, state, n_jobs, verbose, plan.block_flops)
+        found = solve_many_rows(
+            problem, of_sample, tol, max_iter, seed, state, n_jobs, verbose, plan.block_flops, tuning.blocks
+        )
         if found is not None and (found.gap <= tol or found.n_iter >= max_iter):
             return found
         state = found or state

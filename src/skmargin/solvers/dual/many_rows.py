@@ -15,6 +15,7 @@ from ...rows.arrays import moments
 from ..blocks.newton import BlockState, Refused
 from ..blocks.passes import BlockProblem
 from ..blocks.plan import duals_of, solve_in_memory
+from ..tuning import BlocksTuning
 from .state import DualLists, DualState, LinearProblem
 
 SAMPLE_TOL = 1e-2  # of the sample that gives the first point
@@ -40,6 +41,7 @@ def solve_many_rows(
     n_jobs: int | None,
     verbose: int,
     otherwise: float,
+    tuning: BlocksTuning,
 ) -> DualState | None:
     """The solution, or the best point with its duals; None where this method does not suit.
 
@@ -54,7 +56,7 @@ def solve_many_rows(
     found = solve_in_memory(
         problem.X, problem.y, problem.cap, blocks, first_point, tol=tol, max_iter=max_iter, seed=seed,
         start=None if state is None else (state.W, state.b), n_jobs=n_jobs, verbose=verbose,
-        otherwise=otherwise,
+        otherwise=otherwise, tuning=tuning,
     )  # fmt: skip
     if isinstance(found, BlockState):
         return without_duals(found, problem.cap)

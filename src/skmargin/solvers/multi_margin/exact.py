@@ -58,8 +58,10 @@ def solve_multi_margin(
 
     The state holds class vectors, intercepts and objective of Xu's problem, and the duals of the other one.
     """
-    k = n_classes
-    if suits(X, k):  # without a copy of the rows with a constant feature
+    (n, d), k = X.shape, n_classes
+    strength = float(np.add.reduce(cap)) / ((k + 1) * n) * total_variance(*moments(X))
+    otherwise = block_flops(n, d, k, strength, tuning.linear)
+    if suits(X, k, otherwise, tuning.blocks):  # without a copy of the rows with a constant feature
 
         def of_sample(X: Rows, y: np.ndarray, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             found = solve_multi_margin(
@@ -68,12 +70,11 @@ def solve_multi_margin(
             )  # fmt: skip
             return found.W, found.b
 
-        strength = float(np.add.reduce(cap)) / ((k + 1) * X.shape[0]) * total_variance(*moments(X))
         blocks = replace(block_problem(k, 1.0, fit_intercept), C=1.0)
         found = solve_in_memory(
             X, y, cap / (k + 1), blocks, of_sample, tol=tol, max_iter=max_iter, seed=seed,
             start=None if state is None else (state.W, state.b), n_jobs=n_jobs, verbose=verbose,
-            otherwise=block_flops(*X.shape, k, strength, tuning.linear),
+            otherwise=otherwise, tuning=tuning.blocks,
         )  # fmt: skip
         if isinstance(found, BlockState):
             return without_duals(replace(found, objective=(k + 1) * found.objective), cap / (k + 1))

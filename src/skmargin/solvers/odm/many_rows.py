@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ...rows.arrays import moments, total_variance
 from ..blocks.newton import BlockState
 from ..blocks.passes import BlockProblem
 from ..blocks.plan import solve_in_memory, suits
 from ..dual.many_rows import SAMPLE_TOL
+from ..dual.plan import block_flops
 from ..dual.state import DualLists
 from .inner_linear import LinearPoint, newton_pays, solve_odm_linear, solve_odm_newton
 from .outer import Limits, OdmProblem, OdmSolution
@@ -35,8 +37,10 @@ def solve_many(
     X: Any, odm: OdmProblem, limits: Limits, start: LinearPoint | None, n_jobs: int | None, verbose: int
 ) -> OdmSolution | None:
     """The solution, or None where this method does not suit."""
-    k = odm.n_classes
-    if limits.n_init > 1 or not suits(X, k):
+    (n, d), k = X.shape, odm.n_classes
+    strength = float(np.add.reduce(odm.cap)) / n * total_variance(*moments(X))
+    otherwise = block_flops(n, d, k, strength, limits.tuning.linear)
+    if limits.n_init > 1 or not suits(X, k, otherwise, limits.tuning.blocks):
         return None
     intercept = "free" if odm.fit_intercept else "none"
     problem = BlockProblem(k, "odm", mu=odm.mu, theta=odm.theta, intercept=intercept)
@@ -44,6 +48,7 @@ def solve_many(
         X, odm.y, odm.cap, problem, lambda X, y, caps: solve_sample(X, y, caps, problem, limits),
         tol=limits.tol, max_iter=limits.max_iter, seed=limits.seed,
         start=None if start is None else (start.W, start.b), n_jobs=n_jobs, verbose=verbose,
+        otherwise=otherwise, tuning=limits.tuning.blocks,
     )  # fmt: skip
     if not isinstance(found, BlockState):
         return None
