@@ -76,6 +76,7 @@ class Descent:
         self.lam = 0.0
         self.passes = 0  # over all rows
         self.rejected = 0  # steps on some of them
+        self.worth = np.inf  # what the other methods are expected to cost, beside this one where its steps are hard
         self.verbose = 0
         self.save: SavePoint | None = None
 
@@ -96,6 +97,10 @@ class Descent:
         if not self.problem.feature:
             return W, np.zeros(self.k)
         return W, self.problem.feature * self.W[:, self.d] - W @ self.frame.mean
+
+    def too_hard(self) -> bool:
+        """Whether steps go wrong on a problem that the other methods are expected to solve at a lower price."""
+        return self.rejected > 1 + self.worth  # one may fail by chance
 
     # ---- passes ----
 
@@ -141,6 +146,7 @@ class Descent:
             and passes < stage.passes
             and accepted < stage.steps
             and failures < self.tuning.most_trials
+            and not self.too_hard()
         ):
             if certify:
                 goal = self._adjusted(goal, here, accepted)

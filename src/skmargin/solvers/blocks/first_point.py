@@ -26,15 +26,12 @@ SampleSolver = Callable[[Sample, np.ndarray], tuple[np.ndarray, np.ndarray]]  # 
 
 
 class FirstPoint:
-    """Takes a descent to its first point on all rows.
-
-    ``worth`` is what the other methods are expected to cost, beside this one where its steps are hard.
-    """
+    """Takes a descent to its first point on all rows."""
 
     def __init__(
-        self, rows: BlockRows, problem: BlockProblem, descent: Descent, seed: int, worth: float, tuning: BlocksTuning
+        self, rows: BlockRows, problem: BlockProblem, descent: Descent, seed: int, tuning: BlocksTuning
     ) -> None:
-        self.rows, self.problem, self.descent, self.seed, self.worth = rows, problem, descent, seed, worth
+        self.rows, self.problem, self.descent, self.seed = rows, problem, descent, seed
         self.tuning = tuning
         self.separable = False
         self.width = 0.0  # for all rows
@@ -45,7 +42,7 @@ class FirstPoint:
             some = self.rows.every(max(1, self.rows.n_rows // self.tuning.first_rows))
             self._take(overview(some, (some.n_rows, 0), 0, self.seed))
             went_well = self._from_zero()
-            if self.separable or self._too_hard():
+            if self.separable or self.descent.too_hard():
                 return
             first = self.descent.published()
             self._take(self._overview())
@@ -57,9 +54,9 @@ class FirstPoint:
                 return
         if start is not None:
             self.descent.start_at(*start)
-        elif not (went_well and self._on_sample()):
+        elif not (went_well and self._on_sample()) and not self.descent.too_hard():
             self.descent.start_at(*solve_sample(self.sample, self.problem.C * self.sample.inflated()))
-        if not self.separable:
+        if not (self.separable or self.descent.too_hard()):
             self._choose_width()
 
     def find_anyway(self, solve_sample: SampleSolver) -> None:
@@ -72,7 +69,7 @@ class FirstPoint:
         """Why this method should not go on; empty if it should."""
         if self.separable:
             return "the rows can be separated, or nearly so"
-        if self._too_hard():
+        if self.descent.too_hard():
             return f"{self.descent.rejected} steps on the sample went wrong"
         if self.descent.verbose:
             print_line(
@@ -82,10 +79,6 @@ class FirstPoint:
         if self.expected < self.tuning.least_pairs:
             return f"{self.expected:.3g} pairs in the band for each parameter"
         return ""
-
-    def _too_hard(self) -> bool:
-        """Whether steps go wrong on a problem that the other methods are expected to solve at a lower price."""
-        return self.worth < self.descent.rejected
 
     # ---- samples ----
 

@@ -34,7 +34,7 @@ from .first_point import FirstPoint, SampleSolver
 from .passes import BlockProblem
 from .repair import Repair
 
-DOUBLE_TOL = 9e-6  # below it passes are in float64, whose rounding is smaller: a solver is asked for a little less than tol
+DOUBLE_TOL = 9e-6  # below it rounding needs passes in float64: a solver is asked for a little less than tol
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def solve_blocks(
     """
     with blas_threads(1):
         descent = Descent(problem, rows.n_features, problem.C * float(rows.class_weights.sum()), tol, tuning)
-        descent.single, descent.verbose, descent.save = tol >= DOUBLE_TOL, verbose, save
-        first = FirstPoint(rows, problem, descent, seed, worth, tuning)
+        descent.single, descent.verbose, descent.save, descent.worth = tol >= DOUBLE_TOL, verbose, save, worth
+        first = FirstPoint(rows, problem, descent, seed, tuning)
         first.find(solve_sample, start)
         reason = first.unsuitable()
         if reason and not force:
