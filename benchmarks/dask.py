@@ -35,12 +35,14 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from skmargin import CrammerSingerSVC
+from skmargin.estimators._base import MarginClassifier
 from skmargin.rows.blocks import Block
 from skmargin.rows.chains import chain_count
 from skmargin.rows.workers import DaskRows, Partition
 from skmargin.solvers.blocks import from_rows, local_rounds
 from skmargin.solvers.blocks.gradient import GradientPass
 from skmargin.solvers.blocks.passes import BlockProblem, Frame, SmoothPass
+from skmargin.solvers.tuning import DEFAULT
 
 from .measure import pinned, timed
 
@@ -250,6 +252,7 @@ def gears(n: int) -> dict[str, Any]:
     d, k = 20_000, TEXT[1]
     found: dict[str, Any] = {"rows": n, "features": d, "classes": k, "fits": []}
     X, y = text_part(0, n, features=d)
+    tenth = DEFAULT.changed(blocks={"sample_rows": n // 10, "class_rows": 10})
     for gear, partitions, C, tol in (
         ("local", 8, 1.0, 1e-2), ("local", 32, 1.0, 1e-2), ("gradients", 8, 1.0, 1e-2), ("local", 32, 1.0, 1e-3),
         ("local", 32, 0.1, 1e-2), ("gradients", 8, 0.1, 1e-2), ("local", 32, 10.0, 1e-2), ("gradients", 8, 10.0, 1e-2),
@@ -259,7 +262,8 @@ def gears(n: int) -> dict[str, Any]:
         parts = [[dask.delayed(values[a:b]) for a, b in pairwise(cuts)] for values in (X, y)]
         with (
             mock.patch.object(local_rounds, "suits", lambda problem, gear=gear: gear == "local"),
-            mock.patch.multiple(from_rows, SMALL_BYTES=0, SAMPLE_ROWS=n // 10, CLASS_ROWS=10),
+            mock.patch.object(from_rows, "SMALL_BYTES", 0),
+            mock.patch.object(MarginClassifier, "_tuning", tenth),
         ):
             begin = time.process_time()
             one = fit(*parts, tol, C)

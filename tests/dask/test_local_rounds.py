@@ -21,19 +21,20 @@ from skmargin._runtime import checkpoint
 from skmargin.estimators._base import MarginClassifier
 from skmargin.rows import workers
 from skmargin.rows.chains import LEAST_CHAINS, MOST_CHAINS, chain_count, dealt
-from skmargin.solvers.blocks import from_rows, local_rounds
+from skmargin.solvers.blocks import local_rounds
 from skmargin.solvers.blocks.local_rounds import balance
 from skmargin.solvers.blocks.local_task import LocalRound
 from skmargin.solvers.blocks.passes import BlockProblem
 from skmargin.solvers.tuning import DEFAULT
 
 N, D, K, PARTS = 4000, 3000, 5, 10  # more partitions than chains
+# The first point is that of few rows, as where rows are many.
+FEW = DEFAULT.changed(blocks={"sample_rows": 400, "class_rows": 10})
 
 
 @pytest.fixture(autouse=True)
 def _small_sample(monkeypatch):
-    few = {"sample_rows": 400, "class_rows": 10}  # the first point is that of few rows, as where rows are many
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(blocks=few))
+    monkeypatch.setattr(MarginClassifier, "_tuning", FEW)
 
 
 @pytest.fixture(scope="module")
@@ -125,8 +126,8 @@ def test_the_same_bits_although_a_worker_is_killed(rows):
 CLIENT = """
 import os, signal, sys
 sys.path[:0] = [{folder!r}]
-from test_local_rounds import CrammerSingerSVC, checkpoint, cut, from_rows, made
-from_rows.SMALL_BYTES, from_rows.SAMPLE_ROWS, from_rows.CLASS_ROWS = 0, 400, 10
+from test_local_rounds import FEW, CrammerSingerSVC, MarginClassifier, checkpoint, cut, from_rows, made
+from_rows.SMALL_BYTES, MarginClassifier._tuning = 0, FEW
 checkpoint.SECONDS, checkpoint.SHARE = 0.0, float("inf")
 save, points = checkpoint.Checkpoint.save, []
 def last(self, *point):
