@@ -361,6 +361,7 @@ def large(X, y):
         (lambda X, y: (X, y, -np.ones(100)), "block 7, row 0: the weight -1.0"),
         (lambda X, y: (X, y, y, y), "block 7: must be"),
         (lambda X, y: (X.ravel(), y), "block 7: rows must be a table"),
+        (lambda X, y: (sparse.csr_array(X), y), "block 7: its rows are sparse, those of the blocks before are dense"),
         (lambda X, y: (X.astype(str), y), "block 7: rows must hold numbers"),
         (lambda X, y: X, "has no labels"),
     ],

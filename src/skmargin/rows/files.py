@@ -87,8 +87,15 @@ class OpenRows:
     def batches(self) -> Iterator[Batch]:
         """The batches, each checked: rows as a solver takes them, finite, with one label and weight for each."""
         self.refuse_change()
-        for place, batch in enumerate(self._batches()):
-            yield _checked(batch, self.n_features, f"{self.name}, block {place}")
+        kind = ""
+        for place, given in enumerate(self._batches()):
+            batch = _checked(given, self.n_features, f"{self.name}, block {place}")
+            its = "sparse" if sparse.issparse(batch.X) else "dense"
+            if its != (kind := kind or its):
+                raise ValueError(
+                    f"{self.name}, block {place}: its rows are {its}, those of the blocks before are {kind}."
+                )
+            yield batch
         self.refuse_change()
 
     @property
