@@ -54,13 +54,16 @@ class Checkpoint:
             )
         return W, b
 
-    def save(self, W: np.ndarray, b: np.ndarray, duals: Callable[[], Sequence[np.ndarray]] | None = None) -> None:
+    def save(
+        self, W: np.ndarray, b: np.ndarray, duals: Callable[[], Sequence[np.ndarray | None]] | None = None
+    ) -> None:
         """Keep a point, with arrays of its duals if it has any, unless the last one was written a moment ago."""
         begin = time.monotonic()
         if begin < self.due:
             return
         kept: dict[str, Any] = {"mark": np.array(self.mark), "W": W, "b": b}
-        kept |= {f"duals{i}": part for i, part in enumerate(duals() if duals is not None else ())}
+        parts = duals() if duals is not None else ()  # those at the end that are None have their default
+        kept |= {f"duals{i}": part for i, part in enumerate(parts) if part is not None}
         with atomic_write(self.path) as file:
             np.savez(file, **kept)
         end = time.monotonic()
