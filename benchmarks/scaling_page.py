@@ -44,7 +44,7 @@ A linear machine chooses by itself:
 
 | rows and parameters, (k - 1)(d + 1) | solver | state |
 |---|---|---|
-| at least 30,000 rows, 60 for each of at most 2,000 parameters, overlap | smoothed Newton steps | W and b |
+| at least 60 rows for each of at most 2,000 parameters, overlap, lower price | smoothed Newton steps | W and b |
 | few rows and parameters, strong losses | Newton steps on the dual | duals of each row |
 | text, many parameters, rows that can be separated | block ascent on the dual | duals of each row |
 

@@ -87,15 +87,8 @@ class OpenRows:
     def batches(self) -> Iterator[Batch]:
         """The batches, each checked: rows as a solver takes them, finite, with one label and weight for each."""
         self.refuse_change()
-        kind = ""
-        for place, given in enumerate(self._batches()):
-            batch = _checked(given, self.n_features, f"{self.name}, block {place}")
-            its = "sparse" if sparse.issparse(batch.X) else "dense"
-            if its != (kind := kind or its):
-                raise ValueError(
-                    f"{self.name}, block {place}: its rows are {its}, those of the blocks before are {kind}."
-                )
-            yield batch
+        for place, batch in enumerate(self._batches()):
+            yield _checked(batch, self.n_features, f"{self.name}, block {place}")
         self.refuse_change()
 
     @property
@@ -256,7 +249,11 @@ def _counts(rows: OpenRows) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
     book, codes, mass = LabelBook(), [], np.zeros(0)
     rows.n_bytes = 0
     of_labels = None if rows.labels is None else book.encode(rows.labels)  # batches hold numbers of them
+    kind = ""
     for place, batch in enumerate(prefetched(rows.batches())):
+        its = "sparse" if sparse.issparse(batch.X) else "dense"
+        if its != (kind := kind or its):
+            raise ValueError(f"{rows.name}, block {place}: its rows are {its}, those of the blocks before are {kind}.")
         if batch.y is None:
             raise ValueError(f"{rows.name}: has no labels; name their column: open_rows(..., target=...).")
         try:

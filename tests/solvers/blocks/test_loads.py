@@ -153,6 +153,7 @@ def test_warm_starts_save_passes_and_keep_the_bounds_of_other_weights():
 
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr("skmargin._runtime.checkpoint.SECONDS", 0.0)
+    monkeypatch.setattr("skmargin._runtime.checkpoint.SHARE", float("inf"))  # each point, however slow the disk is
     X, y, _ = data(n=600, d=300, far=0.3)
     path = tmp_path / "fit.npz"
     whole = CrammerSingerSVC(random_state=0, tol=1e-5).fit(open_rows(X, y))

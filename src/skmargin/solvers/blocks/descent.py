@@ -162,7 +162,7 @@ class Descent:
             trial = self._pass(stage, here.W + step, next_width, next_hessian)
             passes += 1
             now = float((trial.gradient * step).sum())
-            if _accept(here, trial, slope, now):
+            if self._accept(here, trial, slope, now):
                 self._relax(now / slope if slope else 0.0)
                 here, hessian = trial, next_hessian
                 self.W = here.W
@@ -183,6 +183,18 @@ class Descent:
                 self.rejected += not certify
             self._print(trial, certify is not None)
         return here, done
+
+    def _accept(self, here: PassResult, trial: PassResult, slope: float, now: float) -> bool:
+        """Whether the smoothed value fell.
+
+        Where the width has changed or its fall is lost in the rounding of float32, its derivative along the step tells.
+        """
+        if not np.isfinite(trial.smooth):
+            return False
+        fell = trial.smooth - here.smooth
+        if trial.width != here.width or (self.single and abs(slope) < SINGLE_DIGITS * here.objective):
+            fell = 0.5 * (slope + now)
+        return fell <= 0.1 * slope or (fell < 0 and now <= 0.3 * abs(slope))
 
     def _relax(self, ratio: float) -> None:
         """After a step; ``ratio`` of the slopes at its end and its beginning, below zero where it was too long."""
@@ -218,13 +230,3 @@ class Descent:
                 f"{trial.objective:.6g}, width {trial.width:.2g}, residuals {trial.sums.residual / trial.objective:.1e}"
                 f", gradient {half / trial.objective:.1e}, damping {self.lam:.1g}"
             )
-
-
-def _accept(here: PassResult, trial: PassResult, slope: float, now: float) -> bool:
-    """Whether the smoothed value fell; where the width has changed its derivative along the step has to tell."""
-    if not np.isfinite(trial.smooth):
-        return False
-    fell = trial.smooth - here.smooth
-    if trial.width != here.width:
-        fell = 0.5 * (slope + now)
-    return fell <= 0.1 * slope or (fell < 0 and now <= 0.3 * abs(slope))
