@@ -244,16 +244,22 @@ def counted(rows: OpenRows, n_jobs: int | None = 1) -> CountedRows:
     return CountedRows(rows, *rows.counts, n_jobs)
 
 
-def _counts(rows: OpenRows) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """The classes, the number of its class for each row of each batch (-1 for none), and the weight of each class."""
-    book, codes, mass = LabelBook(), [], np.zeros(0)
-    rows.n_bytes = 0
-    of_labels = None if rows.labels is None else book.encode(rows.labels)  # batches hold numbers of them
+def _of_one_kind(rows: OpenRows) -> Iterator[Batch]:
+    """The batches, all of them dense or all sparse."""
     kind = ""
     for place, batch in enumerate(prefetched(rows.batches())):
         its = "sparse" if sparse.issparse(batch.X) else "dense"
         if its != (kind := kind or its):
             raise ValueError(f"{rows.name}, block {place}: its rows are {its}, those of the blocks before are {kind}.")
+        yield batch
+
+
+def _counts(rows: OpenRows) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+    """The classes, the number of its class for each row of each batch (-1 for none), and the weight of each class."""
+    book, codes, mass = LabelBook(), [], np.zeros(0)
+    rows.n_bytes = 0
+    of_labels = None if rows.labels is None else book.encode(rows.labels)  # batches hold numbers of them
+    for place, batch in enumerate(_of_one_kind(rows)):
         if batch.y is None:
             raise ValueError(f"{rows.name}: has no labels; name their column: open_rows(..., target=...).")
         try:
