@@ -126,7 +126,8 @@ def test_the_same_bits_although_a_worker_is_killed(rows):
 CLIENT = """
 import os, signal, sys
 sys.path[:0] = [{folder!r}]
-from test_local_rounds import FEW, CrammerSingerSVC, MarginClassifier, checkpoint, cut, from_rows, made
+from skmargin.solvers.blocks import from_rows
+from test_local_rounds import FEW, CrammerSingerSVC, MarginClassifier, checkpoint, cut, made
 from_rows.SMALL_BYTES, MarginClassifier._tuning = 0, FEW
 checkpoint.SECONDS, checkpoint.SHARE = 0.0, float("inf")
 save, points = checkpoint.Checkpoint.save, []
