@@ -38,7 +38,7 @@ from skmargin import CrammerSingerSVC
 from skmargin.estimators._base import MarginClassifier
 from skmargin.rows.blocks import Block
 from skmargin.rows.chains import chain_count
-from skmargin.rows.workers import DaskRows, Partition
+from skmargin.rows.workers import DaskRows, Partition, current_client
 from skmargin.solvers.blocks import from_rows, local_rounds
 from skmargin.solvers.blocks.gradient import GradientPass
 from skmargin.solvers.blocks.passes import BlockProblem, Frame, SmoothPass
@@ -133,13 +133,17 @@ def cluster(n_workers: int, memory: str | None = None) -> Iterator[Client]:
 
 def fit(X: Any, y: Any, tol: float = 1e-3, C: float = 1.0) -> dict[str, Any]:
     """The figures of one fit."""
+    client = current_client()
     with rounds() as passes, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        begin = time.perf_counter()
+        before = {} if client is None else client.run(time.process_time)
+        begin, own = time.perf_counter(), time.process_time()
         model = CrammerSingerSVC(C=C, tol=tol, n_jobs=2, random_state=0).fit(X, y)
-        seconds = time.perf_counter() - begin
+        seconds, own = time.perf_counter() - begin, time.process_time() - own
+        after = {} if client is None else client.run(time.process_time)
     return {
-        "seconds": seconds, "rounds": len(passes), "gap": model.dual_gap_, "tol": tol,
+        "seconds": seconds, "client_cpu": own, "worker_cpu": [after[worker] - before[worker] for worker in before],
+        "rounds": len(passes), "gap": model.dual_gap_, "tol": tol,
         "pass_seconds": statistics.median(one["seconds"] for one in passes[1:]),
         "sent": max(one["sent"] for one in passes), "back": max(one["back"] for one in passes[1:]),
         "in_passes": sum(one["seconds"] for one in passes), "objective": model.objective_,
@@ -155,11 +159,14 @@ def gauss(n: int, times: int = 7) -> dict[str, Any]:
             for workers, client in ((1, one), (2, two)):
                 with client.as_current():
                     fits[workers].append(fit(*rows[workers]))
-        for workers, some in fits.items():
+        for workers, some in fits.items():  # in the middle
             found[f"workers_{workers}"] = sorted(some, key=lambda fit: fit["seconds"])[times // 2]
         with two.as_current():
             found["empty_round"] = empty_round(two)
     found["speedup"] = found["workers_1"]["seconds"] / found["workers_2"]["seconds"]
+    # What it were on a machine that does nothing else: the busiest worker and the client, which includes the scheduler.
+    one, two = (statistics.median(max(fit["worker_cpu"]) + fit["client_cpu"] for fit in fits[n]) for n in (1, 2))
+    found["speedup_cpu"] = one / two
     return found
 
 
