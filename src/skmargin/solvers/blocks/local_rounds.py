@@ -3,8 +3,9 @@
     dual     max_a  D(a) = sum_i dual_i(a_i) - 1/2 ||V||^2,   V = sum_i (x_i - m) c_i',   b free:  sum_i c_i = 0
     chain p  max over its own a_p, the others fixed at the point y:  the square above is at most
              1/2 ||V(y)||^2 + <V(y), V(a) - V(y)> + S/2 sum_p ||V_p(a) - V_p(y)||^2,   S = number of chains
-    steps    a+ from block ascent on that (local_task.py), y = a + beta (a - a of the round before), Nesterov's beta,
-             which starts anew where D falls (O'Donoghue and Candes 2015)
+    steps    a+ from block ascent on that, from y moved into the bounds of a (local_task.py);
+             y = a + beta (a - a of the round before), Nesterov's beta, which starts anew where D falls (O'Donoghue and
+             Candes 2015)
     b        by multipliers: b += t sum_i c_i, with t/2 ||sum_i c_i||^2 in the dual
     primal   the class vectors V(y), sent to the workers anyway, stretched by one of a few factors: the dual converges
              first, and the primal lags
@@ -137,8 +138,7 @@ class _Run:
         losses = self.rows.map_sum(PublishedLosses(W, b, (p.loss, p.top_k, 0.0, 0.0), None))
         self.rounds += 1
         self.best = 0.5 * float(np.vdot(W, W)) + p.C * float(losses[0]), W, b
-        assert duals.multipliers is not None
-        self.b = duals.multipliers
+        self.b = b + W @ self.mean if duals.multipliers is None else duals.multipliers
         ends = np.concatenate([[0], np.cumsum(duals.size, dtype=np.int64)])
 
         def past(begin: int, end: int) -> Past:

@@ -55,7 +55,7 @@ class Duals:
     alpha: np.ndarray
 
     def matrix(self, k: int) -> sparse.csr_array:
-        """As a matrix (rows, k); a copy."""
+        """As a matrix (rows, k); a copy, since SciPy may sort the lists of a matrix in place."""
         shape = len(self.start) - 1, k
         return sparse.csr_array((self.alpha.copy(), self.rivals.copy(), self.start), shape=shape)
 
