@@ -142,6 +142,10 @@ MEMORY = """- **Memory**: {rows:,} rows of {gb:.1f} GB in Parquet files, two wor
   worker held {peak:.2f} GB, and {spilled:.0f} MB were spilled to disk.
 """
 
+TEXT = """- **Text**: {rows:,} generated rows, {features:,} features, {classes} classes, {stored:.1f} million numbers, C = 1, {partitions}
+  partitions, two workers: {fits}.
+"""
+
 MODEL = """
 ## A model of time
 
@@ -200,6 +204,14 @@ def measured(found: dict[str, Any]) -> str:
         memory = MEMORY.format(
             rows=parquet["rows"], gb=parquet["bytes"] / 1e9, spilled=parquet["spilled"] / 1e6, **sizes
         )
+    if "text" in found:
+        text = found["text"]
+        fits = "; ".join(
+            f"certified {one['gap']:.1e} after {one['rounds']} rounds, {one['seconds'] / 60:.0f} minutes and "
+            f"{sum(one['worker_cpu']):.0f} CPU seconds of the workers, {one['sent'] / 1e6:.0f} MB to a worker each round"
+            for one in text["fits"]
+        )
+        memory += TEXT.format(**{**text, "stored": text["stored"] / 1e6, "fits": fits})
     local = [one for one in rounds["fits"] if one["gear"] == "local"]
     fewest = {one["tol"]: one["rounds"] for one in local if (one["partitions"], one["C"]) == (32, 1.0)}
     one = gauss["workers_2"]
