@@ -117,8 +117,8 @@ other machines take L-BFGS on the smoothed problem, whose rounds do not depend o
 
 Generated text of {r_rows:,} rows, {t_features:,} features, {t_classes} classes, free intercept, from the solution of a tenth
 of the rows; CPU time is of one process. L-BFGS is there for comparison: its rounds cost less and all partitions work at the
-same time, so that it may be the faster one on very many workers with a small C. The dual is close to its optimum in half of
-the rounds, and the primal lags: a tolerance of 1e-3 takes {fine:.1f} times as many rounds as 1e-2.
+same time, so that it may be the faster one on very many workers with a small C. A tolerance of 1e-3 takes {fine:.1f} times as
+many rounds as 1e-2.
 
 ## Measured
 
@@ -139,7 +139,7 @@ two cannot be compared.
 """
 
 MEMORY = """- **Memory**: {rows:,} rows of {gb:.1f} GB in Parquet files, two workers with a limit of {limit:.0f} GB each: the largest
-  worker held {peak:.2f} GB, and {spilled:.0f} MB were spilled to disk.
+  worker held {peak:.2f} GB, and {spilled:.1f} MB were spilled to disk.
 """
 
 TEXT = """- **Text**: {rows:,} generated rows, {features:,} features, {classes} classes, {stored:.1f} million numbers, C = 1, {partitions}

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from .blocks import Block, merge_sums
 
-# Rounds grow with the root of their number, not with that of the partitions; the time of one falls with it.  Text, gap of
-# 1e-2: 8 chains of 8, 32 and 128 partitions take 39, 40 and 47 rounds, 32 chains of 128 take 78, L-BFGS takes 92.
+# Rounds grow with the root of their number, not with that of the partitions; the time of one falls with it.  Text, to
+# a gap of 1e-2, 8 chains of 8, 32, 128 partitions take 39, 40, 47 rounds, 32 chains of 128 take 78, L-BFGS takes 92.
 LEAST_CHAINS, MOST_CHAINS = 8, 32
 CHAIN_LENGTH = 4  # partitions, between these
 
