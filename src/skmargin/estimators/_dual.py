@@ -181,8 +181,9 @@ class DualMachine(KernelScores):
         if isinstance(solution, ManyState):  # its last scan was of the published class vectors, in double precision
             terms = int(np.diff(problem.X.indptr).max(initial=0))
             rounding = certificate.solver_rounding(solution, terms, cap, loss, problem.n_classes)
-            rounding /= max(solution.objective, np.finfo(float).tiny)
-            return solution.objective, min(1.0, solution.gap + rounding), rounding
+            found = certificate.Evaluation(solution.objective, rounding)
+            gap = found.gap(lower_bound(solution.objective, solution.gap))
+            return solution.objective, gap, rounding / max(solution.objective, np.finfo(float).tiny)
         if not centred and loss[0] != "odm" and solution.gap is not None:
             known = certificate.negligible_rounding(
                 solution, problem.X.shape[1], cap, loss, problem.n_classes, self.tol

@@ -94,6 +94,23 @@ def solver_rounding(solution: Any, terms: int, cap: np.ndarray, loss: tuple[Any,
     return 4 * (terms + 16) * UNIT * size * hinges * float(cap.sum()) + UNIT * (len(cap) + 16) * solution.objective
 
 
+def dual_rounding(
+    squares: np.ndarray, sizes: np.ndarray, additions: np.ndarray, totals: np.ndarray, d: int, gained: float,
+    longest_row: float, least: float = 0.0,
+) -> float:  # fmt: skip
+    """What rounding may hide in the value of a dual; the rule of ``_core/linear/dual_value.hpp``.
+
+    Of each class: the square of its vector v_l of d numbers, ``sum_i |c_il| ||x_i||``, how many rows are added up, and
+    ``|sum_i c_il|`` where the intercept is free; then ``longest_row`` is the length of the longest row, else zero.
+    """
+    length, wrong = np.maximum(np.sqrt(squares), least), UNIT * (additions + 2) * sizes
+    rounding = 8 * UNIT * gained + float(((length + 0.5 * wrong) * wrong + UNIT * d * squares).sum())
+    if longest_row > 0:
+        moved = longest_row * totals
+        rounding += float((totals + (2 * length.max() + moved) * moved).sum())
+    return rounding
+
+
 def evaluate_margins(
     X: Any,
     y: np.ndarray,

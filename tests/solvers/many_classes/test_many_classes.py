@@ -1,5 +1,7 @@
 """The solver for very many classes (solvers/many_classes) against cvxpy, the other solver, and NumPy in float64."""
 
+from fractions import Fraction
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -79,6 +81,27 @@ def test_certificate_is_that_of_numpy(machine, intercept, k):
     D = dual(X, y, cap, dense_duals(state, len(y), k), loss, top_k, p, intercept)
     assert state.objective == pytest.approx(P, rel=1e-12)
     assert state.gap == pytest.approx((P - D) / P, abs=1e-11)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rounding_hides_nothing_in_the_bound(seed, intercept):
+    """A constant column: its sums over hundreds of rows round in one direction."""
+    rng, n, k = np.random.default_rng(seed), 600, 3
+    y = np.r_[np.arange(k), rng.integers(0, k, n - k)].astype(np.int32)
+    X = sparse.csr_array(np.c_[np.full(n, 0.11), rng.standard_normal((n, 2))])
+    state = solve_many(X, y, np.full(n, 1e-3), k, "max", fit_intercept=intercept, tol=1e-12)
+    V, total = [[Fraction(0)] * 3 for _ in range(k)], Fraction(0)
+    for i, x in enumerate(X.toarray().tolist()):
+        for e in range(state.start[i], state.start[i + 1]):
+            alpha = Fraction(float(state.alpha[e]))
+            total += alpha
+            for j, number in enumerate(x):
+                V[y[i]][j] += alpha * Fraction(number)
+                V[state.rivals[e]][j] -= alpha * Fraction(number)
+    exact = total - sum(v * v for vector in V for v in vector) / 2
+    assert Fraction(state.objective) * (1 - Fraction(state.gap)) <= exact
+    assert state.gap <= 1e-12
 
 
 @pytest.mark.parametrize("machine", MACHINES)

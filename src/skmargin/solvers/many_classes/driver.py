@@ -32,7 +32,7 @@ from ..._runtime.threads import thread_count
 from ..dual.state import dual_rescaling, relative_gap
 from ..tuning import DEFAULT, Tuning
 from .plan import dense_bytes
-from .rows import Lists, ManyProblem, ManyRows, no_lists
+from .rows import Lists, ManyProblem, ManyRows, half_square, no_lists, row_lengths
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def solve_many(
         W = W.toarray(order="F")
     return ManyState(
         W, point.b, *point.feasible, point.multipliers, cap, point.square, point.primal, point.gap, solver.n_iter,
-        _score_size(X, W, point.b),
+        _score_size(problem.rows.lengths, W, point.b),
     )  # fmt: skip
 
 
@@ -209,10 +209,11 @@ class _Solver:
             gap += float(b @ out["total"])
             if exact and (last or gap <= self.tol * primal):
                 feasible = _without_zeros(problem.circulation(lists, out["slope"]))
-                square = 2 * half_square(problem.norms(feasible), problem.q)
-                dual = float(feasible.alpha.sum()) - 0.5 * square
+                squares = problem.norms(feasible)
+                square = 2 * half_square(squares, problem.q)
+                dual = float(feasible.alpha.sum()) - 0.5 * square - problem.hidden(feasible, squares)
         elif exact:
-            dual = out["duals"] - 0.5 * square
+            dual = out["duals"] - 0.5 * square - problem.hidden(duals, out["squares"])
         point = _Point(duals, b, multipliers, out["weight"], primal, dual, feasible, square, out["unlisted"])
         return point, lists, gap
 
@@ -235,27 +236,14 @@ class _Solver:
             )
 
 
-def half_square(squares: np.ndarray, p: float) -> float:
-    """``1/2 ||V||_{2,p}^2`` from the squared norms of the classes, in units of the largest."""
-    top = float(squares.max())
-    if p == 2 or not top > 0:
-        return 0.5 * float(squares.sum())
-    return 0.5 * top * float(((squares / top) ** (p / 2)).sum()) ** (2 / p)
-
-
 def _without_zeros(lists: Lists) -> Lists:
     kept = lists.alpha != 0
     start = np.concatenate([[0], np.cumsum(kept)])[lists.start]
     return Lists(start.astype(np.int64), lists.cls[kept], lists.alpha[kept])
 
 
-def _score_size(X: Any, W: Any, b: np.ndarray) -> float:
+def _score_size(lengths: np.ndarray, W: Any, b: np.ndarray) -> float:
     """The longest row times the longest class vector, and the largest intercept."""
-
-    def longest(rows: Any) -> float:
-        if not sparse.issparse(rows):
-            return float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)))
-        sums = np.concatenate([[0.0], np.cumsum(np.square(rows.data, dtype=np.float64))])[rows.indptr]
-        return float(np.sqrt(np.diff(sums).max(initial=0.0)))
-
-    return longest(X) * longest(W) + float(np.abs(b).max(initial=0.0))
+    of_classes = row_lengths(W) if sparse.issparse(W) else np.sqrt(np.einsum("ij,ij->i", W, W))
+    longest = float(lengths.max(initial=0.0)) * float(of_classes.max(initial=0.0))
+    return longest + float(np.abs(b).max(initial=0.0))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._core import _ext
+from ..certificate import UNIT, dual_rounding
 
 
 class Lists(NamedTuple):
@@ -29,12 +30,32 @@ def no_lists(n: int) -> Lists:
     return Lists(np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0))
 
 
+def row_lengths(X: Any) -> np.ndarray:
+    """The length of each sparse row."""
+    squares = np.square(X.data, dtype=np.float64)
+    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return np.sqrt(np.bincount(row, squares, X.shape[0]))
+
+
+def half_square(squares: np.ndarray, p: float) -> float:
+    """``1/2 ||V||_{2,p}^2`` from the squared norms of the classes, in units of the largest."""
+    top = float(squares.max())
+    if p == 2 or not top > 0:
+        return 0.5 * float(squares.sum())
+    return 0.5 * top * float(((squares / top) ** (p / 2)).sum()) ** (2 / p)
+
+
 @dataclass
 class ManyRows:
     """CSR rows with features numbered by frequency (``_core/many_classes/sparse_rows.hpp``)."""
 
     X: Any
     _held: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """The length of each row."""
+        return row_lengths(self.X)
 
     def arrays(self, dtype: Any) -> Any:
         """Row starts, features, values of this type, feature starts, rows of the features, their own numbers."""
@@ -99,6 +120,22 @@ class ManyProblem:
     def norms(self, lists: Lists) -> np.ndarray:
         """Squared norms of ``v_l = sum_i c_il x_i``."""
         return np.asarray(_ext.class_norms(self.rows.arrays(np.float64), self.core, lists, threads=self.threads))
+
+    def hidden(self, lists: Lists, squares: np.ndarray) -> float:
+        """What rounding may hide in the value of these duals, whose class vectors have these squared norms."""
+        row = np.repeat(np.arange(len(self.y)), np.diff(lists.start))
+        own, rival, pull = self.y[row], lists.cls, lists.alpha * self.rows.lengths[row]
+
+        def of_classes(values: np.ndarray | None) -> np.ndarray:
+            return np.bincount(own, values, self.k) + np.bincount(rival, values, self.k)
+
+        additions, longest, totals = of_classes(None), 0.0, np.zeros(self.k)
+        if self.fit_intercept:
+            longest = float(self.rows.lengths.max(initial=0.0))
+            totals = np.abs(lists.totals(self.y, self.k)) + UNIT * additions * of_classes(lists.alpha)
+        least = float(np.sqrt(2 * half_square(squares, self.q))) if self.q < 2 else 0.0
+        gained = float(lists.alpha.sum())
+        return dual_rounding(squares, of_classes(pull), additions, totals, self.rows.X.shape[1], gained, longest, least)
 
     def circulation(self, lists: Lists, slope: np.ndarray) -> Lists:
         """Duals nearby with ``sum_i c_il = 0`` for every class; they satisfy every other bound as well."""
