@@ -38,18 +38,20 @@ class PairwiseWorth:
             found.parts.append((sign, f, weight[rows], b, square, ridge))
         return found
 
-    def objective(self, factor=1.0, shift=0.0):
-        """With class vectors so many times as long, and all margins higher by ``shift``."""
-        return float(sum(sum(terms) for terms in self._terms(factor, shift)))
+    def objective(self, factor=1.0, shift=0.0, apart=0.0):
+        """With class vectors so many times as long, all margins higher by ``shift``, every second one by ``apart``."""
+        return float(sum(sum(terms) for terms in self._terms(factor, shift, apart)))
 
     def size(self):
         """What a relative gap refers to where the objective may be negative: the sizes of its terms."""
-        return float(sum(abs(term) for terms in self._terms(1.0, 0.0) for term in terms))
+        return float(sum(abs(term) for terms in self._terms(1.0, 0.0, 0.0) for term in terms))
 
-    def _terms(self, factor, shift):
+    def _terms(self, factor, shift, apart):
         terms, square = TERMS[type(self.model).__name__], np.longdouble(factor) ** 2
         for sign, f, s, b, norm, ridge in self.parts:
-            yield terms(self.model, sign * factor * f + shift, s, factor * b, square * norm, square * ridge)
+            d = sign * factor * f + shift
+            d[::2] += apart
+            yield terms(self.model, d, s, factor * b, square * norm, square * ridge)
 
 
 def _mean_and_variance(d, s):

@@ -243,7 +243,7 @@ class LDMClassifier(PairwiseMachines):
         self._publish(prepared, *numbers)
         self.n_iter_ = max(one.n_iter for one in fitted)
         known = [one.objective for one in fitted]
-        self.objective_ = self._published_objective(prepared, *numbers, known)
+        self.objective_, lost = self._published_objective(prepared, *numbers, known)
         check_finite(self, self.objective_)
         self.dual_gap_ = None
         if self.loss == "hinge":  # what the published machines have more than those of the solver is part of the gap
@@ -254,7 +254,7 @@ class LDMClassifier(PairwiseMachines):
         elif self.loss != "hinge" and gap > 0:  # what was reached instead of the tolerance
             self._warn_not_converged(gap, "relative gradient")
         if self.loss != "hinge":
-            self._warn_of_cancelling(prepared, [one.coef for one in fitted])
+            self._warn_of_cancelling(lost)
 
     def _objective(
         self, d: np.ndarray, weight: np.ndarray, square: np.ndarray, ridge: np.ndarray, b: np.ndarray

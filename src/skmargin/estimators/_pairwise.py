@@ -19,7 +19,7 @@ from ..rows.basis import basis_rows
 from ..rows.gram import KERNELS, check_symmetric, gram, gram_diagonal, resolve_gamma, row_blocks
 from ..solvers.certificate import ACCURATE, exact_scores
 from ..solvers.two_class.pairwise import METHODS, Subproblem, combine, n_machines, over_threads, subproblems
-from ..solvers.two_class.ridge_spectrum import score_rounding
+from ..solvers.two_class.ridge_spectrum import dense, score_rounding
 from ..solvers.two_class.row_sources import Features, KernelBlocks, Source, products
 from ._base import COUNT, JOBS, MarginClassifier, Problem, check_finite, warn_of_fit
 
@@ -187,13 +187,15 @@ class PairwiseMachines(MarginClassifier):
 
     def _published_objective(
         self, prepared: Prepared, coef: list[np.ndarray], intercept: list[np.ndarray], known: list[float]
-    ) -> float:
+    ) -> tuple[float, float]:
         """Sum of the objectives of the machines as they are published, from their scores and lengths.
+
+        Also which part of the scores is rounding of kernel values, beside what tells the rows apart.
 
         The kernel matrices are not made again where the solver's objectives, ``known``, cannot be far off: rounding of
         scores that is nothing beside margins of one, times the weight of the losses that see it.
         """
-        total, linear = 0.0, isinstance(prepared.source, Features)
+        total, lost, linear = 0.0, 0.0, isinstance(prepared.source, Features)
         C = float(getattr(self, "C_", getattr(self, "C", 0.0)))
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by the caller
             longest = 0.0 if linear else self._longest(prepared)
@@ -204,11 +206,13 @@ class PairwiseMachines(MarginClassifier):
                     continue
                 weight = prepared.problem.weight[subproblem.rows]
                 F, square, ridge = self._evaluated(prepared, subproblem.rows, weight, a, b)
+                if not linear:
+                    lost = max(lost, float((score_rounding(a.T, longest) / _spread(F)).max()))
                 d, terms = subproblem.Y * F, (weight[:, None], square, ridge, b)
                 objective = self._objective(d, *terms)
                 self._check_better_than_zero(objective, np.maximum(objective, self._objective(-d, *terms)), weight)
                 total += float(np.sum(objective))
-        return total
+        return total, lost
 
     def _check_better_than_zero(self, objective: np.ndarray, size: np.ndarray, weight: np.ndarray) -> None:
         """Refuse solutions of a linear system that are worse than none: rounding has taken all of their digits.
@@ -235,12 +239,17 @@ class PairwiseMachines(MarginClassifier):
         source = prepared.source
         if isinstance(source, Features):
             step = max(1, EVALUATED // max(1, len(coef)))  # rows at a time: they are copied
-            parts = [exact_scores(source.rows(rows[at : at + step]), coef.T, b) for at in range(0, len(rows), step)]
-            F = np.concatenate(parts)
+            blocks = [rows[at : at + step] for at in range(0, len(rows), step)]
+            F = np.concatenate([exact_scores(source.rows(part), coef.T, b) for part in blocks])
+            if _lost(F, coef, np.sqrt(source.squared_norms[rows].max())):
+                F = np.concatenate([_wide_product(source.rows(part), coef) for part in blocks]) + b
             square = np.einsum("ij,ij->j", coef, coef)
             return F, square, square
-        F = source.square(rows) @ coef
-        return F + b, np.einsum("ij,ij->j", coef, F), np.einsum("ij,ij->j", coef, coef / weight[:, None])
+        K = source.square(rows)
+        F, ridge = K @ coef, np.einsum("ij,ij->j", coef, coef / weight[:, None])
+        if _lost(F, coef, np.abs(K.diagonal()).max()):
+            F = _wide_product(K, coef)
+        return F + b, np.einsum("ij,ij->j", coef, F), ridge
 
     @abstractmethod
     def _objective(
@@ -248,17 +257,13 @@ class PairwiseMachines(MarginClassifier):
     ) -> np.ndarray:
         """Objectives of machines with the margins ``d`` (n, m), weights (n, 1), lengths and intercepts."""
 
-    def _warn_of_cancelling(self, prepared: Prepared, coef: list[np.ndarray]) -> None:
-        """Say that the scores of kernel machines with labels -1 and +1 are mostly rounding, where they are."""
-        if isinstance(prepared.source, Features):
-            return
-        square = self._longest(prepared)
-        with np.errstate(over="ignore"):
-            lost = max(float(score_rounding(a.T, square).max()) for a in coef)
+    def _warn_of_cancelling(self, lost: float) -> None:
+        """Say that the scores of kernel machines are mostly rounding, of which this is the part, where they are."""
         if lost > LOST_SCORES:
+            more = f"Increase alpha={self.alpha_:.1e}" if hasattr(self, "alpha_") else "Decrease C"
             warn_of_fit(
-                f"{type(self).__name__} has coefficients that cancel: its scores are wrong by about {lost:.0e}. "
-                "Decrease C, or make the kernel narrower."
+                f"{type(self).__name__} has coefficients that cancel: its scores are wrong by about {lost:.0e} of what "
+                f"tells the rows apart. {more}, or make the kernel narrower."
             )
 
     def _longest(self, prepared: Prepared) -> float:
@@ -306,8 +311,29 @@ class PairwiseMachines(MarginClassifier):
         return tags
 
 
+def _spread(F: np.ndarray) -> np.ndarray:
+    """What rounding of the scores of machines is compared with: margins of one, and what tells margins apart.
+
+    Where a penalty is next to nothing class vectors are so long that the variance of the margins has no digits left.
+    """
+    return np.maximum(1.0, np.abs(F).std(axis=0))
+
+
+def _lost(F: np.ndarray, coef: np.ndarray, size: float) -> bool:
+    """Whether the rounding of scores, of rows or kernel values of this size, counts."""
+    return bool((score_rounding(coef.T, size) > ACCURATE * _spread(F)).any())
+
+
+def _wide_product(A: Any, coef: np.ndarray) -> np.ndarray:
+    """``A coef`` in extended precision, a few rows at a time."""
+    wide = coef.astype(np.longdouble)
+    parts = [A[rows] for rows in row_blocks(*A.shape)]
+    return np.concatenate([np.asarray(dense(part), dtype=np.longdouble) @ wide for part in parts])
+
+
 def mean_and_variance(d: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and variance of each column."""
-    share = weight / weight.sum()
+    """Weighted mean and variance of each column, in the precision of the margins."""
+    share = weight.astype(d.dtype, copy=False)
+    share = share / share.sum()
     mean = (share * d).sum(axis=0)
     return mean, (share * np.square(d - mean)).sum(axis=0)

@@ -133,10 +133,9 @@ class RidgeMachines(PairwiseMachines):
         strength = float(self._strengths()[chosen])
         with np.errstate(divide="ignore", over="ignore"):
             known = [float(np.sum(self._known_objective(solution.residual, strength))) for solution, _, _ in found]
-        self.objective_ = self._published_objective(prepared, *numbers, known)
+        self.objective_, lost = self._published_objective(prepared, *numbers, known)
         check_finite(self, self.objective_)
-        if spec.penalty == "kernel":
-            self._warn_of_cancelling(prepared, [s.coef for s in solutions])
+        self._warn_of_cancelling(lost)
         reached = max(one_reached for _, _, one_reached in found)
         if reached > 0:
             self._warn_not_converged(reached, "relative gradient")
