@@ -30,6 +30,7 @@ from skmargin import (
     ULDMClassifier,
     WestonWatkinsSVC,
 )
+from skmargin.experiments import read_results
 from skmargin.model_files import save_model
 from skmargin.model_selection import MarginSearchCV
 
@@ -199,6 +200,34 @@ def test_a_comparison_that_is_killed_goes_on_where_it_was(tmp_path):
     assert done.returncode == 0, done.stderr
     ranked = [[(m["model"], m["mean"], m["deviation"]) for m in json.loads(p.stdout)["models"]] for p in (whole, done)]
     assert ranked[0] == ranked[1]
+
+
+def measured(results):
+    """What tasks have found, without times."""
+    names = ("experiment", "data", "method", "split", "settings", "quantity", "x", "value", "status")
+    return sorted(tuple(line[name] for name in names) for line in read_results(results))
+
+
+@pytest.mark.skipif(not POSIX, reason="signals are POSIX's")
+def test_a_reproduction_that_is_killed_goes_on_where_it_was(tmp_path):
+    arguments = ["reproduce", "abe-table4", "--quick", "--jobs", "1", "--out"]
+    command = [sys.executable, "-c", "from skmargin.cli import main; main()", *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    subprocess.run([*command, str(whole)], capture_output=True, timeout=300, env=environment, check=True)
+    every = measured(whole / "results.csv")
+    for n_done in (1, 2):  # of its three tasks
+        with subprocess.Popen(
+            [*command, str(killed)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+        ) as running:
+            deadline = time.monotonic() + 120
+            while len(read_results(killed / "results.csv")) < n_done and time.monotonic() < deadline:
+                time.sleep(0.01)
+            running.send_signal(signal.SIGKILL)
+        assert set(measured(killed / "results.csv")) <= set(every)
+    done = subprocess.run([*command, str(killed)], capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert measured(killed / "results.csv") == every
 
 
 @pytest.mark.skipif(not POSIX, reason="signals are POSIX's")

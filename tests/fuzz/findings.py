@@ -15,13 +15,22 @@ from skmargin import (
     ULDMClassifier,
     WestonWatkinsSVC,
 )
+from skmargin.datasets import open_rows
 
-from .cases import Case, unaligned
+from .cases import MANY_PARAMETERS, UNREAD, Case, unaligned
 
 
 def _case(model, X, y, weight=None):
     plain = X.toarray() if sparse.issparse(X) else np.asarray(X)
     return Case(model, (X, y) if weight is None else (X, y, weight), plain, np.asarray(y), weight)
+
+
+def _in_blocks(model, X, y, gear):
+    return Case(model, (open_rows((X, y)),), X, y, gear=gear)
+
+
+def _one_column_a_class(size):
+    return np.tile(size * np.eye(3), (10, 1)), np.arange(30) % 3
 
 
 def _far_constant():
@@ -85,5 +94,11 @@ FINDINGS = {
     ),
     "C=1e-167 shared by weights of 1e104": lambda: _case(
         ODMClassifier(C=1e-167, mu=1.0, theta=0.9, tol=0.01), *_offset(1e8), np.full(60, 1e104)
+    ),
+    "loads without a finite objective": lambda: _in_blocks(
+        CrammerSingerSVC(C=1e66, max_iter=3), *_offset(1e6, np.float32), MANY_PARAMETERS
+    ),
+    "fresh rows without any loss": lambda: _in_blocks(
+        CrammerSingerSVC(max_iter=9), *_one_column_a_class(1e100), UNREAD
     ),
 }  # fmt: skip
