@@ -98,6 +98,9 @@ FINDINGS = {
     "loads without a finite objective": lambda: _in_blocks(
         CrammerSingerSVC(C=1e66, max_iter=3), *_offset(1e6, np.float32), MANY_PARAMETERS
     ),
+    "loads with an objective of zero": lambda: _in_blocks(
+        TopKSVC(C=1e33, k=1, max_iter=30), *_offset(1e6, np.float32), MANY_PARAMETERS
+    ),
     "fresh rows without any loss": lambda: _in_blocks(
         CrammerSingerSVC(max_iter=9), *_one_column_a_class(1e100), UNREAD
     ),

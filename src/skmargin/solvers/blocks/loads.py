@@ -33,7 +33,7 @@ from ...rows.arrays import core_rows, with_constant
 from ...rows.blocks import Block
 from ...rows.files import CountedRows, prefetched
 from ...rows.moments import Overview
-from ..dual.state import DualLists, dual_rescaling
+from ..dual.state import DualLists, dual_rescaling, relative_gap
 from ..odm.inner_linear import with_rivals
 from ..odm.outer import NO_RIVALS, closest_rivals
 from ..tuning import DEFAULT
@@ -124,7 +124,7 @@ def solve_loads(
         bound = max(bound, dual) if balanced else bound
         if objective < best:
             best, point = objective, core.publish(True)
-        relative = min(1.0, (best - bound) / best) if best < np.inf else min(1.0, gap / max(bound + gap, 1e-300))
+        relative = relative_gap(best, best - bound) if best < np.inf else min(1.0, gap / max(bound + gap, 1e-300))
         report_gap(relative, tol)
         if verbose:
             certified = f"objective {best:.6g}, gap" if best < np.inf else "about"

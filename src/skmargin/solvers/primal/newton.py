@@ -77,7 +77,7 @@ def _direct_step(H: np.ndarray, gradient: np.ndarray, intercept: bool) -> np.nda
     try:
         step = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
     except np.linalg.LinAlgError:  # only by rounding: the problem is convex
-        step = np.linalg.solve(H, g)
+        step = np.linalg.lstsq(H, g, rcond=None)[0] if np.isfinite(H).all() else np.full_like(g, np.nan)
     return -(step * unit).reshape(gradient.shape).astype(gradient.dtype)
 
 
