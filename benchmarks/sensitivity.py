@@ -115,12 +115,20 @@ def cases(group: str, data: dict[str, tuple[Any, np.ndarray]]) -> Iterator[Case]
                 X, y = data[name]
                 yield Case(f"{label} {name}", make, X[:most], y[:most])
 
-    if group in ("linear", "storage"):
-        few = "separable,noisy,skewed,wide,sparse" if group == "storage" else ",".join(data)
+    if group == "common":
+        few = "noisy,wide,sparse,vowel,segment"
+        yield from of(few, lambda: sm.CrammerSingerSVC(random_state=0), "CS")
+        yield from of("little,vowel,segment", lambda: sm.CrammerSingerSVC(kernel="rbf", random_state=0), "CS rbf")
+        yield from of("vowel,segment,wide", lambda: sm.M3SVC(random_state=0), "M3")
+        yield from of("vowel,little", lambda: sm.LpNormSVC(p=1.2, random_state=0), "lp")
+        yield from of("segment,sparse", lambda: sm.ODMClassifier(random_state=0), "ODM")
+        yield from of("segment,vowel", lambda: sm.LDMClassifier(random_state=0), "LDM", 700)
+    if group == "linear":
+        few = ",".join(data)
         for C in (0.05, 5.0):
             yield from of(few, lambda C=C: sm.CrammerSingerSVC(C, random_state=0), f"CS C={C:g}")
         yield from of(few, lambda: sm.WestonWatkinsSVC(0.5, random_state=0), "WW")
-    if group in ("kernel", "kernel_rows"):
+    if group == "kernel":
         few = "noisy,vowel,segment,pendigits,dermatology,separable"
         for C in (1.0, 100.0):
             yield from of(
@@ -155,8 +163,6 @@ def cases(group: str, data: dict[str, tuple[Any, np.ndarray]]) -> Iterator[Case]
         )
         yield from of(few, lambda: sm.ULDMClassifier(alpha=[1e-4, 1e-2], cv=3), "ULDM", 900)
         yield from of("noisy,wide,sparse", lambda: sm.LSSVC(kernel="linear"), "LS linear", 2500)
-    if group == "estimators":
-        yield from of("tall,many classes,wide,letter", lambda: sm.CrammerSingerSVC(1e-3, random_state=0), "CS")
 
 
 # -- measurement ------------------------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def test_strings_of_numpy_are_strings():
 )  # fmt: skip
 def test_a_fit_that_stops_early_warns_where_it_was_asked_for(model, monkeypatch):
     monkeypatch.setattr(
-        MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 3})
+        MarginClassifier, "_tuning", DEFAULT.changed(common={"dense_numbers": 3**2})
     )  # the direct solver has no iterations
     X, y = load_iris(return_X_y=True)
     model.set_params(max_iter=1, tol=1e-9)

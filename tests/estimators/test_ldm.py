@@ -141,9 +141,10 @@ def test_strong_losses_and_badly_conditioned_kernels(C, gamma):
 
 @pytest.mark.parametrize("route", ["kernel", "few features", "rows"])
 def test_warm_start(route, monkeypatch):
-    rows = {"few_features": 1, "gram_rows": 0} if route == "rows" else {}
-    no_passes_beyond_tol = {"extra_work": 0, "polish_rows": 0}
-    monkeypatch.setattr(LDMClassifier, "_tuning", DEFAULT.changed(two_class=rows | no_passes_beyond_tol))
+    no_passes_beyond_tol = {"call_work": 100}  # a few features may have a factor
+    if route == "rows":
+        no_passes_beyond_tol = {"call_work": 0, "dense_numbers": 0}
+    monkeypatch.setattr(LDMClassifier, "_tuning", DEFAULT.changed(common=no_passes_beyond_tol))
     options = {"kernel": "rbf" if route == "kernel" else "linear", "tol": 1e-5, "random_state": 0, "max_iter": 10**6}
     warm = LDMClassifier(C=1.0, warm_start=True, **options).fit(IRIS, SPECIES, sample_weight=np.ones(150))
     first = warm.n_iter_
@@ -241,7 +242,7 @@ def test_least_squares_by_iterations_is_as_good_as_by_a_factorisation(kernel, mo
     machine = LDMClassifier(C=100.0, loss="least_squares", kernel=kernel, basis="all")
     rows = X * 10.0 ** np.linspace(-2, 2, X.shape[1])
     direct = clone(machine).fit(rows, Y)
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 3}))
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"dense_numbers": 3**2}))
     iterative = clone(machine).fit(rows, Y)
     assert iterative.n_iter_ > 1
     assert iterative.objective_ == pytest.approx(direct.objective_, rel=1e-6)

@@ -96,13 +96,11 @@ def test_pieces_that_let_ctrl_c_through_make_the_same_interior_point(p, shape, m
     y[5] = y[4]
 
     def solve(tuning):
-        return solve_interior(
-            X, y, np.ones(len(y)), 3, p, fit_intercept=True, tol=1e-8, max_iter=100, tuning=tuning.block_norm
-        )
+        return solve_interior(X, y, np.ones(len(y)), 3, p, fit_intercept=True, tol=1e-8, max_iter=100, tuning=tuning)
 
     whole, heard = solve(DEFAULT), []
     monkeypatch.setattr(lp_interior, "report", lambda: heard.append(True))
-    pieces = solve(DEFAULT.changed(block_norm={"product_work": 4e4, "panel": 6}))
+    pieces = solve(DEFAULT.changed(common={"product_work": 4e4, "least_block": 6}))
     assert pieces.objective == pytest.approx(whole.objective, rel=1e-7)
     np.testing.assert_allclose(pieces.W, whole.W, atol=1e-4)
     assert len(heard) > 4 * pieces.n_iter

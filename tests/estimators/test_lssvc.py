@@ -121,7 +121,7 @@ def test_basis_of_all_rows_is_the_full_machine():
 def test_iterative_solver_agrees(monkeypatch):
     direct = LSSVC(C=2.0, gamma=0.5).fit(IRIS, SPECIES)
     linear = LSSVC(C=2.0, kernel="linear").fit(IRIS, SPECIES)
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 3}))
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"dense_numbers": 3**2}))
     again = LSSVC(C=2.0, gamma=0.5, basis="all", tol=1e-12).fit(IRIS, SPECIES)
     assert again.n_iter_ > 1
     assert_allclose(again.decision_function(IRIS), direct.decision_function(IRIS), atol=1e-8)

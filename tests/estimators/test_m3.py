@@ -492,8 +492,8 @@ def test_single_precision_rows_have_a_certificate_in_double(solver, settings):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_large_single_precision_rows_end_in_double_without_a_copy(container, monkeypatch):
-    pieces = {"float32_work": 1000, "copy_bytes": 1 << 10, "chunk_bytes": 1 << 13}
-    monkeypatch.setattr(M3SVC, "_tuning", DEFAULT.changed(primal=pieces))
+    pieces = {"pass_work": 1000, "cache_numbers": 1 << 10}
+    monkeypatch.setattr(M3SVC, "_tuning", DEFAULT.changed(common=pieces))
     rng = np.random.default_rng(0)
     y = rng.integers(0, 5, 300)
     X = (rng.normal(size=(5, 90))[y] + 2 * rng.normal(size=(300, 90))).astype(np.float32)

@@ -1,6 +1,5 @@
 """M3SVC for the minimum margin itself and for the log-sum-exp of equation 15a, against cvxpy and the definitions."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import cvxpy as cp
@@ -127,7 +126,7 @@ def test_single_precision_ends_where_it_cannot_certify():
     X, y = rows(n=200, d=4, k=6)
     best = optimum(X, y, 1e-5, "power", np.inf, "hinge")
     model = M3SVC(1e-5, p=np.inf, delta=0)
-    model._tuning = replace(DEFAULT, primal=replace(DEFAULT.primal, float32_work=1, explicit_small=0))
+    model._tuning = DEFAULT.changed(common={"pass_work": 1}, primal={"explicit_work": 0})
     model.fit(X, y)
     assert model.dual_gap_ <= 1e-3
     assert best * (1 - 1e-5) <= model.objective_ <= best * 1.0011

@@ -159,14 +159,16 @@ def test_linear_folds_equal_cross_validation():
 @pytest.mark.parametrize("estimator", [ULDMClassifier(), LSSVC()], ids=["uldm", "lssvc"])
 @pytest.mark.parametrize("direct", [True, False])
 def test_folds_without_rows_of_a_pair_of_classes(estimator, direct, monkeypatch):
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 6000 if direct else 3}))
+    monkeypatch.setattr(
+        MarginClassifier, "_tuning", DEFAULT.changed(common={"dense_numbers": 6000**2 if direct else 9})
+    )
     fold_of = np.where(SPECIES < 2, 0, 2) + np.arange(150) % 2  # two of the classes 0 and 1, two of class 2
     folds = [(np.flatnonzero(fold_of != f), np.flatnonzero(fold_of == f)) for f in range(4)]
     name, values = estimator._strength_name, [1e-2, 1.0]
     model = clone(estimator).set_params(kernel="linear", cv=folds, tol=1e-10, **{name: values}).fit(IRIS, SPECIES)
     by_class = clone(model).set_params(cv=KFold(3)).fit(IRIS, SPECIES)
     assert_allclose(by_class.cv_scores_, 0)  # no class was there when its rows were left out
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 6000}))
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"dense_numbers": 6000**2}))
     for value, score in zip(values, model.cv_scores_, strict=True):
         one = clone(estimator).set_params(kernel="linear", **{name: value})
         assert_allclose(score, (cross_val_predict(one, IRIS, SPECIES, cv=folds) == SPECIES).mean())
@@ -209,7 +211,7 @@ def test_leave_one_out_equals_explicit_refits_on_the_same_basis(weighted):
 
 
 def test_screening_agrees_with_the_exact_grid(monkeypatch):
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"exact_search_rows": 300}))
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"call_work": 300**3}))
     X, y = load_digits(n_class=5, return_X_y=True)
     X, y = X[:450] / 16, y[:450]
     X = X + 0.3 * np.random.default_rng(0).standard_normal(X.shape)
@@ -227,7 +229,7 @@ def test_screening_agrees_with_the_exact_grid(monkeypatch):
     "estimator", [ULDMClassifier([1e-6, 1e-4]), LSSVC([1.0, 100.0, 1000.0])], ids=["uldm", "lssvc"]
 )
 def test_screening_knows_how_large_a_kernel_is(estimator, monkeypatch):
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"exact_search_rows": 300}))
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"call_work": 300**3}))
     rng = np.random.default_rng(2)
     y = rng.integers(0, 3, 400)
     X = rng.normal(size=(400, 8)) + np.c_[y, 1.5 * (y == 1), np.zeros((400, 6))]
@@ -237,7 +239,7 @@ def test_screening_knows_how_large_a_kernel_is(estimator, monkeypatch):
 
 
 def test_small_strengths_are_tried_where_the_smallest_other_wins(monkeypatch):
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"exact_search_rows": 300}))
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"call_work": 300**3}))
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (500, 2))
     y = (np.sin(9 * X[:, 0]) > X[:, 1]).astype(int) + 2 * (X[:, 0] > 0.3)
@@ -275,7 +277,7 @@ def test_held_out_accuracy_is_that_of_explicit_refits_with_weights(estimator, wa
     Ready-made splits number the rows that were given; those of weight 0 are in no fold, and a fold of them is none.
     """
     if way == "iterations":
-        monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 3}))
+        monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"dense_numbers": 3**2}))
     rng = np.random.default_rng(0)
     order, rows, y = rng.permutation(75), rng.normal(size=(75, 15)), rng.integers(0, 5, 75)
     weight = rng.integers(0, 4, 75).astype(float)
@@ -367,7 +369,7 @@ def test_a_basis_of_kernel_rows_is_one_of_rows(estimator, basis):
 
 
 def test_automatic_choices_for_large_n(monkeypatch, capsys):
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 60}))
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"dense_numbers": 60**2}))
     auto = ULDMClassifier(alpha=1e-3, n_basis=30, random_state=0, verbose=1).fit(IRIS, SPECIES)
     assert "basis of 30 random rows" in capsys.readouterr().out
     assert len(auto.support_) == 30
@@ -376,7 +378,7 @@ def test_automatic_choices_for_large_n(monkeypatch, capsys):
     assert iterative.n_iter_ > 1
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         ULDMClassifier(alpha=1e-8, basis="all", tol=1e-12, max_iter=2).fit(IRIS, SPECIES)
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 6000}))
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"dense_numbers": 6000**2}))
     direct = ULDMClassifier(alpha=1e-2, gamma=0.5).fit(IRIS, SPECIES)
     assert_allclose(iterative.decision_function(IRIS), direct.decision_function(IRIS), atol=1e-6)
 
@@ -387,10 +389,10 @@ def test_iterative_solver_chooses_too(estimator, kernel, monkeypatch, capsys):
     name, values = estimator._strength_name, [1e-2, 1.0, 100.0]
     limits = {"kernel": kernel, "basis": "all", "tol": 1e-12, "verbose": 1}
     gammas = {"gamma": [0.1, 1.0]} if kernel == "rbf" else {}
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 3}))
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"dense_numbers": 3**2}))
     model = clone(estimator).set_params(**{name: values}, **limits, **gammas).fit(IRIS, SPECIES)
     assert "5 folds instead of leave-one-out" in capsys.readouterr().out
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 6000}))
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"dense_numbers": 6000**2}))
     for (*width, strength), score in np.ndenumerate(model.cv_scores_):
         one = clone(estimator).set_params(kernel=kernel, **{name: values[strength]})
         one.set_params(**{"gamma": gammas["gamma"][width[0]]} if width else {})
@@ -408,7 +410,7 @@ def test_sparse_linear_machine_forms_nothing_large(monkeypatch):
     assert_allclose(
         direct.decision_function(S), clone(direct).fit(S.toarray(), y).decision_function(S.toarray()), rtol=1e-8
     )
-    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(two_class={"direct_rows": 10}))
+    monkeypatch.setattr(MarginClassifier, "_tuning", DEFAULT.changed(common={"dense_numbers": 10**2}))
     iterative = ULDMClassifier(alpha=1e-3, kernel="linear", tol=1e-12).fit(S, y)
     assert iterative.n_iter_ > 1
     assert_allclose(iterative.decision_function(S), direct.decision_function(S), atol=1e-6)

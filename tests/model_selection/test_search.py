@@ -204,11 +204,11 @@ def test_kernel_searches_converge_where_fits_do():
 
 
 @pytest.mark.parametrize(
-    "factor_rows", [2000, 100]
+    "factor_rows", [1800, 100]
 )  # the number type of the kernel matrix is fixed, or depends on gamma
 @pytest.mark.parametrize("gamma", ["scale", "auto", 0.1])
 def test_kernel_searches_take_lists(factor_rows, gamma, monkeypatch):
-    monkeypatch.setattr(CrammerSingerSVC, "_tuning", DEFAULT.changed(kernel={"factor_rows": factor_rows}))
+    monkeypatch.setattr(CrammerSingerSVC, "_tuning", DEFAULT.changed(common={"call_work": (factor_rows + 1) ** 3 / 6}))
     X, y = load_iris(return_X_y=True)
     machine = CrammerSingerSVC(kernel="rbf", gamma=gamma, tol=1e-6, random_state=0)
     search = MarginSearchCV(machine, {"C": [1, 10]}, cv=3)

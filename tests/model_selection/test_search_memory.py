@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:TopKSVC with k=")  # more than t
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
 def test_kernel_matrices_of_both_precisions(kernel, monkeypatch):
     """A tolerance that allows it is met in single precision; the next candidate needs double."""
-    monkeypatch.setattr(CrammerSingerSVC, "_tuning", DEFAULT.changed(kernel={"factor_rows": 130}))
+    monkeypatch.setattr(CrammerSingerSVC, "_tuning", DEFAULT.changed(common={"call_work": 131**3 / 6}))
     machine, grid = (
         CrammerSingerSVC(kernel=kernel, gamma=1.0),
         {"tol": [2e-4, 1e-9], "class_weight": [None, "balanced"]},
@@ -112,9 +112,8 @@ LINEAR_ULDM = ULDMClassifier(kernel="linear")
 )
 def test_a_thread_needs_pieces_of_the_rows_only(estimator, grid, shape, dtype, shared, monkeypatch):
     # the sizes of pieces are constants: here small beside the rows, as they are beside large ones
-    primal = {"chunk_bytes": 1 << 18, "copy_bytes": 1 << 18, "pairs": 50, "most_pairs": 50}
-    pieces = {"piece_numbers": 1 << 14, "whole_numbers": 1 << 14}
-    monkeypatch.setattr(type(estimator), "_tuning", DEFAULT.changed(primal=primal, two_class=pieces))
+    pieces = {"cache_numbers": 1 << 14, "call_work": 51**3 / 6}
+    monkeypatch.setattr(type(estimator), "_tuning", DEFAULT.changed(common=pieces, primal={"pairs": 50}))
     rows = np.random.default_rng(0).random(shape, dtype=np.float32).astype(dtype)
     of_a_thread = 0.3 if dtype == np.float64 else 0.5
     for n_jobs in (1, 5):  # however the threads meet

@@ -1,7 +1,5 @@
 """Kernel rows on demand against whole matrices."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -169,7 +167,7 @@ def test_scores(kernel, old, new):
 @pytest.mark.parametrize("container", [np.array, sparse.csr_array])
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_threads_do_not_change_a_bit(kernel, container):
-    tuning = replace(DEFAULT.kernel_rows, product_work=1e5)  # several products in each call
+    tuning = DEFAULT.changed(common={"product_work": 1e5})  # several products in each call
     Z, all_rows = container(np.random.default_rng(0).normal(size=(700, 150))), np.arange(700)
     found = []
     for jobs, blas in [(1, 1), (2, 1), (3, 2), (None, 2)]:
@@ -184,7 +182,7 @@ def test_threads_do_not_change_a_bit(kernel, container):
 
 def machine(n_classes, seed=0, scale=1.0):
     rng = np.random.default_rng(seed)
-    support, rows = rng.normal(size=(80, 5)), rng.normal(size=(2 * DEFAULT.kernel_rows.score_rows + 30, 5))
+    support, rows = rng.normal(size=(80, 5)), rng.normal(size=(2 * DEFAULT.common.block_of(80) + 30, 5))
     return rows, (support, scale * rng.normal(size=(80, n_classes)), rng.normal(size=n_classes))
 
 

@@ -28,7 +28,6 @@ from ..solvers.blocks.published import certified
 from ..solvers.dual.kernel import solve_kernel_dual
 from ..solvers.dual.kernel_factor import solve_kernel_factor
 from ..solvers.dual.linear import solve_linear
-from ..solvers.dual.many_rows import SAMPLE_TOL
 from ..solvers.dual.plan import can_factor, factor_cost, first_method_iterations
 from ..solvers.dual.state import DualState, KernelState, lower_bound
 from ..solvers.many_classes import ManyState, solve_many, suits
@@ -139,7 +138,7 @@ class DualMachine(KernelScores):
             warm = None
         solution: Solution
         if self._is_linear():
-            many = suits(problem.X, problem.n_classes, self._tuning.many_classes)
+            many = suits(problem.X, problem.n_classes, self._tuning)
             origin = certificate.far_origin(problem.X) if self._has_free_intercept() and not many else None
             solution = self._fit_centred(problem, seed, warm, origin)
         else:
@@ -236,7 +235,7 @@ class DualMachine(KernelScores):
 
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         """Solve for class vectors, and publish them."""
-        if suits(problem.X, problem.n_classes, self._tuning.many_classes):
+        if suits(problem.X, problem.n_classes, self._tuning):
             return self._fit_many(problem, seed, warm)
         state = solve_linear(
             problem.X, problem.y, self.C * problem.weight, problem.n_classes, *self._loss(problem.n_classes),
@@ -324,8 +323,8 @@ class DualMachine(KernelScores):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Class vectors and intercepts for some rows in memory with these weights, those of C among them."""
         found = solve_linear(
-            X, y, caps, k, *self._loss(k), fit_intercept=bool(self.fit_intercept), tol=SAMPLE_TOL, seed=seed,
-            n_jobs=self.n_jobs,
+            X, y, caps, k, *self._loss(k), fit_intercept=bool(self.fit_intercept),
+            tol=self._tuning.common.start_tol, seed=seed, n_jobs=self.n_jobs,
         )  # fmt: skip
         return found.W, found.b
 
@@ -363,7 +362,7 @@ class DualMachine(KernelScores):
 
     def _rows_between(self, X: Any, n_classes: int, offset: float) -> tuple[KernelRows, bool]:
         """The same for points whose kernel has its width."""
-        tiny = X.shape[0] ** 2 * n_classes <= self._tuning.linear.tiny_work
+        tiny = X.shape[0] ** 2 * n_classes <= self._tuning.common.tiny_work
         dtype = np.float64 if tiny else self._row_dtype(X)
         rows = KernelRows(
             X,
@@ -375,7 +374,7 @@ class DualMachine(KernelScores):
             self.cache_size,
             self.n_jobs,
             offset,
-            self._tuning.kernel_rows,
+            self._tuning,
         )
         least, largest = rows.diagonal.min(), rows.diagonal.max()
         if least < -GRAM32_RTOL * max(largest, -least):  # other signs take as long to find as the fit
@@ -422,9 +421,9 @@ class DualMachine(KernelScores):
             )  # fmt: skip
 
         tuning = self._tuning
-        if not can_factor(rows.n, rows.cache_size, tuning.kernel):
+        if not can_factor(rows.n, rows.cache_size, tuning):
             return ascend(self.max_iter, state)
-        state = ascend(first_method_iterations(self.max_iter, tuning.linear), state, factor_cost(rows.n, tuning.kernel))
+        state = ascend(first_method_iterations(self.max_iter), state, factor_cost(rows.n, tuning))
         if (tiny or state.gap > self.tol) and state.n_iter < self.max_iter:
             state = solve_kernel_factor(
                 *task, fit_intercept=free_intercept, tol=self.tol, max_iter=self.max_iter, seed=seed, start=state,

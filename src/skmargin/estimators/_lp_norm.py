@@ -184,7 +184,7 @@ class LpNormSVC(DualMachine):
 
     def _fit_linear(self, problem: Problem, seed: int, warm: WarmStart | None) -> Solution:
         self.__dict__.pop("outer_objectives_", None)
-        if suits(problem.X, problem.n_classes, self._tuning.many_classes) and self._is_plain():
+        if suits(problem.X, problem.n_classes, self._tuning) and self._is_plain():
             return self._fit_many(problem, seed, warm, float(self.p))
         self._check_dense(problem)
         start = None if warm is None else warm.start(DualState, problem.y)
@@ -242,7 +242,7 @@ class LpNormSVC(DualMachine):
 
         # Not a function, which may take long: it would be asked twice.
         single = (
-            n > self._tuning.block_norm.float64_rows
+            n**2 > self._tuning.common.cache_numbers
             and isinstance(self.kernel, str)
             and self._row_dtype(X) == np.float32
         )
@@ -251,7 +251,7 @@ class LpNormSVC(DualMachine):
             return KernelRows(X, *arguments, np.float64, self.cache_size, self.n_jobs)
 
         def factored() -> np.ndarray | None:
-            return factor(all_rows()) if can_factor(n, self.cache_size, self._tuning.kernel) else None
+            return factor(all_rows()) if can_factor(n, self.cache_size, self._tuning) else None
 
         start = None if warm is None else warm.start(LpKernelState, y)
         if self.solver == "paper":

@@ -14,7 +14,6 @@ from ..rows.collections import Collections
 from ..rows.files import OpenRows
 from ..solvers.blocks.newton import BlockState
 from ..solvers.blocks.passes import BlockProblem
-from ..solvers.dual.many_rows import SAMPLE_TOL
 from ..solvers.dual.state import DualState
 from ..solvers.multi_margin.exact import block_problem, pairwise_penalty, solve_multi_margin
 from ..solvers.multi_margin.svrg import SVRGState, solve_svrg
@@ -216,8 +215,8 @@ class MultiMarginSVC(MultiMarginMachine):
         self, X: Any, y: np.ndarray, caps: np.ndarray, k: int, seed: int
     ) -> tuple[np.ndarray, np.ndarray]:
         found = solve_multi_margin(
-            X, y, (k + 1) * caps, k, fit_intercept=bool(self.fit_intercept), tol=SAMPLE_TOL, seed=seed,
-            n_jobs=self.n_jobs,
+            X, y, (k + 1) * caps, k, fit_intercept=bool(self.fit_intercept),
+            tol=self._tuning.common.start_tol, seed=seed, n_jobs=self.n_jobs,
         )  # fmt: skip
         return found.W, found.b
 

@@ -33,7 +33,6 @@ class Basis(NamedTuple):
     to_rows: np.ndarray | None
 
 
-EVALUATED = 1 << 16  # numbers of the rows that are scored at once
 WORSE = 1e-6  # share of the terms of an objective, or of one, by which rounding may take it above that of zero
 
 
@@ -91,25 +90,25 @@ class PairwiseMachines(MarginClassifier):
     def _with_source(self, problem: Problem, gamma: float, parts: list[Subproblem], penalty: str) -> Prepared:
         largest = max(len(subproblem.rows) for subproblem in parts)
         if self.kernel == "linear":
-            iterative = min(largest, problem.X.shape[1]) > self._tuning.two_class.direct_rows
+            iterative = min(largest, problem.X.shape[1]) > self._tuning.common.direct_rows
             if iterative:
                 self._print_line(f"{largest} rows and {problem.X.shape[1]} features: iterative solver.")
-            return Prepared(problem, gamma, Features(problem.X, self._tuning.two_class), iterative, parts)
+            return Prepared(problem, gamma, Features(problem.X, self._tuning), iterative, parts)
         basis = self.basis
         if basis == "auto":
             basis = "all"
-            if largest > self._tuning.two_class.direct_rows:
+            if largest > self._tuning.common.direct_rows:
                 basis = "random"
                 self._print_line(
                     f"{largest} rows in a two-class problem: basis of {self.n_basis} random rows (basis='auto')."
                 )
         if basis == "all":
-            if largest > self._tuning.two_class.direct_rows:
+            if largest > self._tuning.common.direct_rows:
                 self._print_line(f"{largest} rows in a two-class problem: iterative solver.")
             blocks = KernelBlocks(lambda rows, columns: self._block(problem.X, rows, columns, gamma))
-            return Prepared(problem, gamma, blocks, largest > self._tuning.two_class.direct_rows, parts)
+            return Prepared(problem, gamma, blocks, largest > self._tuning.common.direct_rows, parts)
         chosen, Phi = self._basis_features(problem, gamma, basis, penalty)
-        return Prepared(problem, gamma, Features(Phi, self._tuning.two_class), False, parts, chosen)
+        return Prepared(problem, gamma, Features(Phi, self._tuning), False, parts, chosen)
 
     def _block(self, X: Any, rows: np.ndarray, columns: np.ndarray, gamma: float) -> np.ndarray:
         if self.kernel == "precomputed":
@@ -151,7 +150,7 @@ class PairwiseMachines(MarginClassifier):
 
     def _of_all_subproblems(self, work: Callable[[Any], Any], items: list[Any], n_rows: int) -> list[Any]:
         """``work`` of each subproblem, on threads; the largest has ``n_rows`` rows."""
-        return over_threads(counting(work, len(items)), items, self.n_jobs, n_rows, self._tuning.two_class)
+        return over_threads(counting(work, len(items)), items, self.n_jobs, n_rows, self._tuning)
 
     # -- the fitted machines ------------------------------------------------------------------------------------------
 
@@ -238,7 +237,7 @@ class PairwiseMachines(MarginClassifier):
         """
         source = prepared.source
         if isinstance(source, Features):
-            step = max(1, EVALUATED // max(1, len(coef)))  # rows at a time: they are copied
+            step = self._tuning.common.block_of(len(coef))  # rows at a time: they are copied
             blocks = [rows[at : at + step] for at in range(0, len(rows), step)]
             F = np.concatenate([exact_scores(source.rows(part), coef.T, b) for part in blocks])
             if _lost(F, coef, np.sqrt(source.squared_norms[rows].max())):

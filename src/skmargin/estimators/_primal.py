@@ -66,7 +66,7 @@ class PrimalMachine(KernelScores):
             self._penalty(),
             bool(self.fit_intercept),
             self.eps,
-            self._tuning.primal,
+            self._tuning,
             self.n_jobs,
         )
         theta = self._start(old, problem, factor, objective, origin)
@@ -115,7 +115,7 @@ class PrimalMachine(KernelScores):
             n, d = X.shape
             if sparse.issparse(X) or 2 * n > d or self.solver == "adam" or not X.any():
                 return None, X, None
-            return *wide_rows(X, self._tuning.primal), None
+            return *wide_rows(X, self._tuning), None
         if self.kernel == "precomputed":
             X = X[:, problem.kept]
         self._indefinite = self._is_indefinite(X)

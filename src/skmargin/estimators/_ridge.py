@@ -90,7 +90,7 @@ class RidgeMachines(PairwiseMachines):
 
     def _fit_blocks(self, rows: BlockRows, checkpoint: Any = None) -> None:
         """Fit to counted rows, wherever they are."""
-        most = self._tuning.two_class.direct_rows
+        most = self._tuning.common.direct_rows
         if rows.n_features > most:
             raise ValueError(
                 f"{type(self).__name__} takes rows in blocks and Dask collections of at most {most} features, got "
@@ -204,7 +204,7 @@ class RidgeMachines(PairwiseMachines):
         three classes) the distances are made anew for each width, in the place of its kernel matrix.
         """
         n = X.shape[0]
-        exact = self.search == "exact" or n <= self._tuning.two_class.exact_search_rows
+        exact = self.search == "exact" or n**3 <= self._tuning.common.call_work
         number: type = np.float64 if exact else np.float32
         in_threads = effective_n_jobs(self.n_jobs) * 3 * (largest / n) ** 2
         shared = len(gammas) > 1 and 2 + in_threads <= 3

@@ -68,7 +68,7 @@ class LinearScores(MarginClassifier):
 
     def _top_of_blocks(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """From all scores of some rows at a time."""
-        step = max(1, self._tuning.kernel_rows.block_numbers // len(self.classes_))
+        step = self._tuning.common.block_of(len(self.classes_))
         found = []
         for start in range(0, X.shape[0], step):
             scores = self._scores(X[start : start + step])
@@ -107,10 +107,7 @@ class LinearScores(MarginClassifier):
 
     def _takes_columns(self, X: np.ndarray) -> bool:
         return (
-            not sparse.issparse(self.__dict__.get("coef_"))
-            and self._scores_show_nonfinite()
-            and X.shape[1] >= self._tuning.estimators.column_features
-            and X.flags.f_contiguous
+            not sparse.issparse(self.__dict__.get("coef_")) and self._scores_show_nonfinite() and X.flags.f_contiguous
         )
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -170,9 +167,7 @@ class LinearScores(MarginClassifier):
             return True
         if not X.flags.c_contiguous:
             return False
-        W, tuning = self.coef_, self._tuning.estimators
-        few = W.size <= tuning.core_numbers_few and X.shape[0] * W.size <= tuning.core_work
-        return (W.size <= tuning.core_numbers or few) and len(W) <= tuning.core_vectors
+        return self.coef_.size <= self._tuning.common.cache_numbers
 
 
 def _arrays(X: Any) -> dict[str, Any]:
@@ -272,7 +267,7 @@ class KernelScores(LinearScores):
             self._gamma,
             self.degree,
             self.coef0,
-            self._tuning.kernel_rows,
+            self._tuning,
         )
 
     def _labels(self, X: Any) -> np.ndarray:
@@ -280,9 +275,7 @@ class KernelScores(LinearScores):
             return super()._labels(X)
         if not self._is("rbf") or X.dtype != np.float64 or sparse.issparse(X) or sparse.issparse(self.support_vectors_):
             return MarginClassifier._labels(self, X)
-        winners = kernel_winners(
-            X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma, self._tuning.kernel_rows
-        )
+        winners = kernel_winners(X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma, self._tuning)
         return self.classes_.take(winners)
 
     def __sklearn_tags__(self) -> Any:

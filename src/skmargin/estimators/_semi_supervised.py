@@ -351,7 +351,7 @@ class KernelSteps:
             return np.tile(step.b, (len(rows), 1))
         return kernel_scores(
             self._block(rows, support) if model._is("precomputed") else self.X[rows], self.X[support],
-            step.W[support], step.b, model.kernel, model._gamma, model.degree, model.coef0, model._tuning.kernel_rows,
+            step.W[support], step.b, model.kernel, model._gamma, model.degree, model.coef0, model._tuning,
         )  # fmt: skip
 
     def _block(self, rows: np.ndarray, columns: np.ndarray) -> Any:

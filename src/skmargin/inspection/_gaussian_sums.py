@@ -16,10 +16,11 @@ from scipy.integrate import trapezoid
 from scipy.optimize import minimize_scalar
 from scipy.special import gamma, gammaln
 
+from ..solvers.tuning import DEFAULT
+
 Version = Literal["sharp", "proof", "printed", "theorem5", "theorem7", "remark6"]
 MOST_MOMENT = 200.0  # exponent beyond which no p-norm of so many classes gets smaller
 DRAWS = 1000  # of the Gaussian sum: its error, which is added, falls with the root of them
-NUMBERS = 1 << 22  # that a simulation holds at once
 
 
 def gaussian_moment(s: float) -> float:
@@ -104,7 +105,7 @@ def simulated_factor(spectrum: np.ndarray, k: int, p: float, delta: float, rng: 
         return Simulated(0.0, 0.0)
     shares = spectrum[spectrum > 0] / trace
     conjugate = conjugate_of(p)
-    at_once = max(1, NUMBERS // (len(shares) * k))
+    at_once = max(1, DEFAULT.common.cache_numbers // (len(shares) * k))
     sums = []
     for start in range(0, DRAWS, at_once):
         z = rng.standard_normal((min(at_once, DRAWS - start), k, len(shares)))

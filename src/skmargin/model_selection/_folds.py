@@ -23,6 +23,7 @@ from ..estimators._dual import DualMachine
 from ..estimators._ridge import SHARED
 from ..rows.gram import base_matrix, kernel_from_base, resolve_gamma
 from ..rows.kernel_rows import max_squared_norm, row_dtype
+from ..solvers.dual.plan import can_factor
 from ._pipelines import split_fit_params
 
 
@@ -169,7 +170,7 @@ class Fold:
         """Number type of a matrix of this width."""
         if not isinstance(classifier, DualMachine):
             return np.float64
-        if _num_samples(X) <= classifier._tuning.kernel.factor_rows:  # no factor of a rounded matrix
+        if can_factor(_num_samples(X), classifier.cache_size, classifier._tuning):  # no factor of a rounded matrix
             return np.float64
         if classifier.kernel != "rbf":
             return row_dtype(classifier.tol)
@@ -259,4 +260,5 @@ def shares_gram(classifier: Any, n_rows: int) -> bool:
         return False
     named = isinstance(classifier.kernel, str) and classifier.kernel in SHARED
     single = all(np.ndim(getattr(classifier, name, 0)) == 0 for name in ("gamma", "alpha", "C"))
-    return named and single and 8 * n_rows**2 <= classifier._tuning.estimators.shared_gram_bytes
+    most = max(classifier._tuning.common.dense_numbers, 2**17 * getattr(classifier, "cache_size", 0))
+    return named and single and n_rows**2 <= most

@@ -257,7 +257,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
         linear = isinstance(estimator, DualMachine) and estimator._is_linear() and "kernel" not in named
         ours = is_known(estimator) and sees_predictions_only(scorers)  # code of the user's sees its own kind of rows
         if linear and ours and is_float(X):
-            X = suitable_storage(X, estimator._tuning.storage)
+            X = suitable_storage(X, estimator._tuning)
         return windows(X, splits)
 
     def _run(self, evaluation: Evaluation, refit_metric: Any) -> None:

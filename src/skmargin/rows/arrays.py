@@ -9,17 +9,18 @@ from scipy import sparse
 
 from .._core import _ext
 from .._runtime.shared_rows import converted
-from ..solvers.tuning import DEFAULT, StorageTuning
+from ..solvers.tuning import DEFAULT, Tuning
 
 Rows = Any  # ndarray or CSR matrix of shape (n, d): SciPy's types are not those of mypy
 
 
-def suitable_storage(X: Rows, tuning: StorageTuning = DEFAULT.storage) -> Rows:
+def suitable_storage(X: Rows, tuning: Tuning = DEFAULT) -> Rows:
     """Dense rows for dense data and CSR for sparse data, whatever container the user chose."""
     n, d = X.shape
     if sparse.issparse(X):
-        return X.toarray() if X.nnz > tuning.sparse_below * n * d else X
-    if d < tuning.dense_features or (stored := _stored_below(X, tuning.sparse_below * n * d)) is None:
+        return X.toarray() if X.nnz > tuning.common.sparse_below * n * d else X
+    # The start of each row is a number as well.
+    if (stored := _stored_below(X, tuning.common.sparse_below * n * d - n)) is None:
         return X
     if stored > np.iinfo(np.int32).max:
         return sparse.csr_array(X)

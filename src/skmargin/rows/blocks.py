@@ -152,6 +152,6 @@ def rows_in_block(X: Any) -> int:
 
 def chunks(n: int, n_features: int) -> Iterator[slice]:
     """Rows that are worked on at once, so that they stay in the cache."""
-    step = max(1, DEFAULT.storage.block_numbers // max(1, n_features))
+    step = max(1, DEFAULT.common.cache_numbers // 2 // max(1, n_features))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))

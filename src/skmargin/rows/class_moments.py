@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from ..solvers.tuning import DEFAULT
 from .blocks import Block, BlockRows, Task
-
-CHUNK = 4096  # rows whose factors are made at once; at least the number of features
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class ClassMoments(Task[list[Any]]):
 
     def add(self, sums: list[Any], block: Block) -> None:
         """Add a block."""
-        step = max(CHUNK, 2 * self.n_features)
+        step = max(DEFAULT.common.block_of(self.n_features), 2 * self.n_features)
         for c in np.unique(block.y).tolist():
             rows = np.flatnonzero(block.y == c)
             for at in range(0, len(rows), step):

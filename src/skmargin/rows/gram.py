@@ -33,8 +33,8 @@ GRAM32_RTOL = 1e-5  # error of a kernel matrix computed in float32, relative to 
 LOST_DIGITS = 1e-9  # relative error of an RBF value from which on distances are differences, not products
 
 
-def row_blocks(n_rows: int, n_columns: int, numbers: int = DEFAULT.storage.block_numbers) -> Iterator[slice]:
-    """Slices of rows with about so many ``numbers`` each."""
+def row_blocks(n_rows: int, n_columns: int, numbers: int = DEFAULT.common.cache_numbers // 2) -> Iterator[slice]:
+    """Slices of rows with about so many ``numbers`` each: they and what is made of them stay in the cache."""
     step = max(1, numbers // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))

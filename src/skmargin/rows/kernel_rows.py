@@ -21,7 +21,7 @@ from scipy import sparse
 
 from .._core import _ext
 from .._runtime.threads import blas_count, blas_threads, on_threads, thread_count
-from ..solvers.tuning import DEFAULT, KernelRowsTuning
+from ..solvers.tuning import DEFAULT, Tuning
 from .gram import Kernel, finite_width, gram, gram_diagonal, needs_differences, squared_norms, value_steps
 
 FLOAT32_MAX_SQUARE = 32  # gamma times squared distance from the mean up to which float32 keeps the small distances
@@ -48,7 +48,7 @@ def max_squared_norm(X: Any) -> float:
     if sparse.issparse(X):
         return float(squared_norms(X, np.float64).max())
     X, centre = np.ascontiguousarray(X), X.mean(axis=0, dtype=np.float64)
-    step = DEFAULT.kernel_rows.score_rows
+    step = DEFAULT.common.block_of(X.shape[1])
     buffer = np.empty((step, X.shape[1]), dtype=np.float32)
     parts = (np.arange(part.start, part.stop) for part in _parts(len(X), step))
     return max(float(_centred(X, rows, centre, buffer)[1].max()) for rows in parts)
@@ -84,7 +84,7 @@ class _KernelProducts:
         degree: float,
         coef0: float,
         dtype: Any,
-        tuning: KernelRowsTuning = DEFAULT.kernel_rows,
+        tuning: Tuning = DEFAULT,
     ) -> None:
         self.tuning, self.kernel, self.parameters, self.dtype = tuning, kernel, (gamma, degree, coef0), np.dtype(dtype)
         self.dense_rbf = kernel == "rbf" and not sparse.issparse(Z)
@@ -106,7 +106,7 @@ class _KernelProducts:
 
     def fill(self, X: Any, norms: np.ndarray | None, out: np.ndarray) -> None:
         """Write kernel values of the rows ``X`` (prepared, with norms, for dense RBF) into ``out``."""
-        step = max(1, int(self.tuning.product_work / self.work))
+        step = max(1, int(self.tuning.common.product_work / self.work))
         for rows in _parts(X.shape[0], step):
             if self.dense_rbf:
                 assert norms is not None
@@ -152,7 +152,7 @@ class KernelRows:
         Threads of the matrix products; None means one, -1 all.
     offset : float, default=0.0
         Added to every value: the kernel of rows with one more, constant, feature.
-    tuning : KernelRowsTuning
+    tuning : Tuning
         Constants that steer speed and memory.
 
     Attributes
@@ -178,7 +178,7 @@ class KernelRows:
         cache_size: float = 200,
         n_jobs: int | None = None,
         offset: float = 0.0,
-        tuning: KernelRowsTuning = DEFAULT.kernel_rows,
+        tuning: Tuning = DEFAULT,
     ) -> None:
         self.X, self.arguments, self.tuning = X, (kernel, gamma, degree, coef0), tuning
         self.cache_size, self.offset = cache_size, offset
@@ -250,17 +250,16 @@ class KernelRows:
             values[...] = gram(self._Z[samples[rows]], Z, *self.arguments, dtype=self.dtype)
             target.done(rows, columns_of_tile, values)
 
-        parts = _parts(len(samples), max(1, int(self.tuning.product_work / max(1, Z.shape[0] * Z.shape[1]))))
+        parts = _parts(len(samples), max(1, int(self.tuning.common.product_work / max(1, Z.shape[0] * Z.shape[1]))))
         on_threads(fill, parts, 1 if callable(self.arguments[0]) else self.threads)
 
     def _fill_rbf(self, samples: np.ndarray, columns: np.ndarray, target: _Target) -> None:
         """A number of the data is prepared much faster than it is used, so that no copy of all of them is kept."""
         d, tuning = self.X.shape[1], self.tuning
-        multiple, most = tuning.column_multiple, min(tuning.prepared_numbers, tuning.prepared_share * self.n**2)
-        width = multiple * max(2, int(most / max(1, multiple * d)))
-        left = np.empty((min(len(samples), 2 * width), d), dtype=self.dtype)
+        width = tuning.common.tile_of(d)
+        left = np.empty((min(len(samples), width), d), dtype=self.dtype)
         buffers: deque[np.ndarray] = deque()  # one for each thread
-        for rows in _parts(len(samples), 2 * width):
+        for rows in _parts(len(samples), width):
             A, a = _centred(self._Z, samples[rows], self._centre, left)
 
             def fill(columns_of_tile: slice, rows: slice = rows, A: np.ndarray = A, a: np.ndarray = a) -> None:
@@ -270,7 +269,7 @@ class KernelRows:
                     right = np.empty((min(len(columns), width), d), dtype=self.dtype)
                 B, b = _centred(self._Z, columns[columns_of_tile], self._centre, right)
                 values = target.values(rows, columns_of_tile)
-                for part in _parts(len(A), max(1, int(tuning.product_work / max(1, B.size)))):
+                for part in _parts(len(A), max(1, int(tuning.common.product_work / max(1, B.size)))):
                     _rbf(A[part], a[part], B, b, self.arguments[1], values[part])
                 target.done(rows, columns_of_tile, values)
                 buffers.append(right)
@@ -320,7 +319,7 @@ class KernelRows:
     def _write(self, samples: np.ndarray, out: np.ndarray) -> None:
         """Whole rows of these samples; what the kept rows hold already, by symmetry, is copied."""
         kept, rest = np.flatnonzero(self._slot >= 0), np.flatnonzero(self._slot < 0)
-        if len(kept) * self._Z.shape[1] <= self.tuning.copy_cost * self.n:
+        if len(kept) * self._Z.shape[1] <= self.tuning.common.overhead_features * self.n:
             self._fill(samples, out)
             return
         _ext.kernel_mirror(self._store, self._slot[kept], kept, samples, out)
@@ -332,9 +331,7 @@ class KernelRows:
         Two empty arrays instead where these are in the order of the samples.
         """
         slot = self._slot[samples]
-        tuning = self.tuning
-        most = tuning.whole_rows if self.n > tuning.small_matrix else tuning.whole_rows_small
-        if len(samples) >= most * self.n and slot.min() >= 0:
+        if len(samples) >= self.tuning.kernel.whole_rows * self.n and slot.min() >= 0:
             return self._store, slot, samples
         nothing = np.empty(0, dtype=np.int64)
         return self.square(samples), nothing, nothing
@@ -348,7 +345,7 @@ class KernelRows:
         if slot.min() >= 0:
             _ext.kernel_gather(self._store, slot, samples, out)
             return out
-        for rows in _parts(q, self.tuning.score_rows):
+        for rows in _parts(q, self.tuning.common.block_of(q)):
             kept = np.flatnonzero(slot[rows] >= 0)
             lost = np.flatnonzero(slot[rows] < 0)
             if len(kept):
@@ -365,7 +362,7 @@ class KernelRows:
     def blocks(self, samples: np.ndarray) -> Iterator[tuple[np.ndarray | slice, np.ndarray, np.ndarray]]:
         """Whole rows of these samples: which of the samples, a block of rows, and the places of theirs in it.
 
-        Rows that are not kept are computed again, as many at a time as ``block_numbers`` allow.
+        Rows that are not kept are computed again, as many at a time as products need to be fast.
         """
         slot = self._slot[samples]
         if slot.min(initial=0) >= 0:
@@ -374,7 +371,7 @@ class KernelRows:
         kept, lost = np.flatnonzero(slot >= 0), np.flatnonzero(slot < 0)
         if len(kept):
             yield kept, self._store, slot[kept]
-        step = max(1, min(len(lost), self.tuning.block_numbers // self.n))
+        step = min(len(lost), self.tuning.common.block_of(self.n))
         block = np.empty((step, self.n), dtype=self.dtype)
         for rows in _parts(len(lost), step):
             part = lost[rows]
@@ -400,7 +397,7 @@ def kernel_scores(
     gamma: float = 1.0,
     degree: float = 3,
     coef0: float = 0.0,
-    tuning: KernelRowsTuning = DEFAULT.kernel_rows,
+    tuning: Tuning = DEFAULT,
 ) -> np.ndarray:
     """Scores ``K(X, support) dual_coef + intercept``, a block of rows at a time.
 
@@ -437,7 +434,7 @@ def kernel_winners(
     dual_coef: np.ndarray,
     intercept: np.ndarray,
     gamma: float,
-    tuning: KernelRowsTuning = DEFAULT.kernel_rows,
+    tuning: Tuning = DEFAULT,
 ) -> np.ndarray:
     """The class with the largest score for each row, of the RBF kernel between dense rows in float64.
 
@@ -447,9 +444,9 @@ def kernel_winners(
     model = support, dual_coef, intercept, "rbf", gamma, 1, 0.0
     single, double = _Scorer(*model, np.float32, tuning), None
     winners = np.empty(X.shape[0], dtype=np.intp)
-    start = 0
+    start, step = 0, tuning.common.block_of(len(support))
     while start < X.shape[0]:
-        rows = X[start : start + tuning.score_rows]
+        rows = X[start : start + step]
         out = winners[start : start + len(rows)]
         with np.errstate(over="ignore", invalid="ignore"):  # beyond float32: computed again below
             doubtful = _winners(single.scores(rows), single.error(rows), out)
@@ -490,7 +487,7 @@ class _Scorer:
         degree: float,
         coef0: float,
         dtype: Any,
-        tuning: KernelRowsTuning = DEFAULT.kernel_rows,
+        tuning: Tuning = DEFAULT,
     ) -> None:
         self.dtype, self.tuning = np.dtype(dtype), tuning
         self.coef = np.ascontiguousarray(dual_coef, dtype=self.dtype)
@@ -505,7 +502,7 @@ class _Scorer:
         if products is None:
             scores[...] = X @ self.coef
         else:
-            step = self.tuning.score_rows
+            step = self.tuning.common.block_of(products.columns)
             block = np.empty((min(step, X.shape[0]), products.columns), dtype=self.dtype)
             for start in range(0, X.shape[0], step):
                 rows, norms = X[start : start + step], None

@@ -26,14 +26,14 @@ from skmargin._core import _ext
 
 from .._runtime.shared_rows import window
 from .._runtime.threads import blas_threads, on_threads, thread_count
+from ..rows.gram import row_blocks
+from .tuning import DEFAULT
 
 UNIT = 2.0**-53
 NEGLIGIBLE = 0.01  # share of the tolerance that rounding may have before the scores are taken about an origin
 ACCURATE = 1e-10  # error of a score, beside margins of one, that needs no second look
 NO_BOUND = 0.01  # share of the objective from which on rounding leaves no bound but zero
-BLOCK = 1 << 16  # numbers in a block of rows
-DIRECT = 1 << 14  # numbers of W up to which the core's product is faster than that of BLAS
-DENSE = 10**8  # numbers of sparse rows that may be written out, a block at a time, to take them about an origin
+DENSE = 10**8  # numbers of sparse rows that may be written out, a block at a time, for the digits of an origin
 FAR = 1e4  # square of the mean beside the spread of the rows from which on they are centred before a solve
 SAMPLE, SAMPLE_NUMBERS = 32, 1 << 15  # rows that tell whether they are, eight at least, and their numbers: memory
 
@@ -174,7 +174,7 @@ def _blocks_and_scores(
     constant = b if origin is None else exact_sums(W, origin, b)
     longest = float(np.sqrt(np.einsum("ij,ij->i", W, W).max(initial=0.0)))
     per_row = d if origin is not None or not sparse.issparse(X) else max(1, X.nnz // max(1, n))
-    step = max(1, BLOCK // max(1, per_row, len(W)))
+    step = max(1, DEFAULT.common.cache_numbers // (4 * max(1, per_row, len(W))))  # rows, squares, places, scores
 
     def scores(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         F, norms, terms = _block_scores(window(X, rows), W, constant, origin)
@@ -200,7 +200,7 @@ def _block_scores(
     if origin is not None:
         rows = rows - origin
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    if W.size <= DIRECT:
+    if W.size <= DEFAULT.common.cache_numbers:
         return _ext.linear_scores(rows, W, constant), norms, W.shape[1]
     with blas_threads(1):  # the same bits for every number of them
         return rows @ W.T + constant, norms, W.shape[1]
@@ -288,10 +288,9 @@ def column_means(X: Any) -> np.ndarray:
         stored = np.bincount(X.indices, minlength=d)
         total = np.bincount(X.indices, X.data - first[X.indices], minlength=d)
         return first + (total - (n - stored) * first) / n
-    step = max(1, BLOCK // max(1, d))
     total = np.zeros(d)
-    for start in range(0, n, step):
-        total += (X[start : start + step] - first).sum(axis=0)
+    for rows in row_blocks(n, d):
+        total += (X[rows] - first).sum(axis=0)
     return first + total / n
 
 

@@ -8,10 +8,12 @@ Each constant says its unit, where its value came from, and its sensitivity: the
 twice of it, beside the usual one: geometric mean (and largest ratio) over the problems of
 ``benchmarks/sensitivity.py``, none of which was used to set it, cut to at most 2500 rows, one run each.  "same bits":
 the results of all problems are the same (their times were not compared), be it that none of them reaches the constant.
+Where a constant took the place of several, the figures are those of the one of them that mattered most.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -32,137 +34,127 @@ def constant(value: T, unit: str, origin: str = BY_HAND, sensitivity: str = "") 
 
 
 @dataclass(frozen=True)
-class StorageTuning:
-    """How rows are stored and cut (rows/arrays.py, rows/gram.py)."""
+class CommonTuning:
+    """What all solvers share: sizes of arrays and of work, and when one stage gives way to the next."""
 
-    sparse_below: float = constant(
-        0.25, "share of non-zeros from which dense rows are faster than CSR", MEASURED, sensitivity="same bits"
+    cache_numbers: int = constant(
+        1 << 18, "numbers of a block that is processed in the cache", HARDWARE, sensitivity="1.00 (1.0), 1.00 (1.0)"
     )
-    dense_features: int = constant(32, "features below which dense rows always stay dense", sensitivity="same bits")
-    block_numbers: int = constant(
-        1 << 17, "numbers of a block of rows that is processed in the cache", HARDWARE, sensitivity="same bits"
+    least_block: int = constant(
+        64, "rows or columns of a block at least: BLAS is slower for fewer", MEASURED, sensitivity="same bits"
     )
     dense_numbers: int = constant(
-        1 << 25, "numbers up to which sparse rows may be made dense: memory", sensitivity="same bits"
+        6000**2,
+        "numbers of the largest array that a solver makes beside the rows: memory; documented for users",
+        sensitivity="same bits",
     )
-
-
-@dataclass(frozen=True)
-class KernelRowsTuning:
-    """Rows of a kernel matrix (rows/kernel_rows.py)."""
-
+    pass_work: int = constant(
+        10**6,
+        "multiply-adds of a pass over the rows that is worth a thread, or a stage in float32 first",
+        MEASURED,
+        sensitivity="0.99 (1.0), 1.00 (1.0)",
+    )
     product_work: float = constant(
         2e8, "multiply-adds of one matrix product, between two checks for Ctrl-C", sensitivity="same bits"
     )
-    block_numbers: int = constant(1 << 22, "numbers of a block of rows that is not kept", sensitivity="same bits")
-    score_rows: int = constant(512, "rows scored at once", HARDWARE, sensitivity="same bits")
-    prepared_numbers: int = constant(1 << 18, "numbers of the data centred at once", HARDWARE, sensitivity="same bits")
-    prepared_share: float = constant(
-        1 / 24, "the same, as a share of the numbers of the kernel matrix", sensitivity="1.00 (1.1), 1.03 (1.3)"
+    call_work: float = constant(
+        1e9,
+        "multiply-adds of one call of LAPACK, likewise, and of work beyond tol that nobody waits for",
+        sensitivity="same bits",
     )
-    column_multiple: int = constant(
-        64,
-        "columns are prepared in multiples of it: BLAS is slower for others",
+    tiny_work: int = constant(
+        20_000, "n d k up to which a solve to rounding costs no more than the call", MEASURED, sensitivity="same bits"
+    )
+    sparse_below: float = constant(
+        0.25, "share of non-zeros from which dense rows are faster than CSR", MEASURED, sensitivity="same bits"
+    )
+    overhead_features: float = constant(
+        96,
+        "features whose multiply-adds take as long as the other work on a number, or its copy",
+        FITTED,
+        sensitivity="1.01 (1.5), 0.99 (1.0)",
+    )
+    product_speed: float = constant(
+        4,
+        "multiply-adds of a product or a factor of matrices in the time of one of a pass",
         MEASURED,
-        sensitivity="1.01 (1.1), 1.02 (1.2)",
+        sensitivity="1.00 (1.3), 0.99 (1.1)",
     )
-    whole_rows: float = constant(
-        0.6,
-        "share of the samples in a working set that reads whole rows: least memory",
-        sensitivity="1.00 (1.0), 1.00 (1.1)",
+    passes_per_parameter: float = constant(
+        2,
+        "passes of a first-order method for each parameter that cost as much as a second-order one",
+        FITTED,
+        sensitivity="same bits",
     )
-    whole_rows_small: float = constant(
-        0.375, "the same for matrices of at most `small_matrix` rows", sensitivity="1.00 (1.1), 0.98 (1.2)"
+    lbfgs_memory: int = constant(10, "pairs of L-BFGS", sensitivity="1.02 (1.2), 1.03 (1.2)")
+    check_every: int = constant(
+        10, "steps of L-BFGS or epochs of Adam between two certificates", sensitivity="0.99 (1.4), 1.06 (1.6)"
     )
-    small_matrix: int = constant(2000, "rows", sensitivity="1.00 (1.1), 0.99 (1.0)")
-    copy_cost: float = constant(
-        96, "features whose product takes as long as the copy of a kernel value", MEASURED, sensitivity="same bits"
+    patience: int = constant(10, "steps without progress that end a method", sensitivity="1.00 (1.1), 1.00 (1.0)")
+    start_tol: float = constant(
+        1e-2, "relative gap of a problem that only gives a start", sensitivity="0.97 (1.1), 0.98 (1.1)"
     )
-
-
-@dataclass(frozen=True)
-class LinearTuning:
-    """Linear machines in the dual (solvers/dual/plan.py)."""
-
+    inner_goal: float = constant(
+        0.85, "share of the final gap at which an inner method stops", sensitivity="1.10 (1.3), 1.11 (1.4)"
+    )
     float32_tol: float = constant(
         9e-4,
         "relative gap down to which float32 agrees with float64 to 1 %: below what the usual tol asks of a solver",
         MEASURED,
         sensitivity="1.00 (1.0), 1.05 (2.6)",
     )
-    float32_numbers: float = constant(
-        3e5, "numbers of dense rows below which float64 is as fast", MEASURED, sensitivity="same bits"
-    )
-    float32_goal: float = constant(
-        0.9, "share of tol that a float32 stage must reach", sensitivity="1.01 (1.3), 1.02 (3.4)"
-    )
-    tiny_work: int = constant(
-        20_000, "n d k up to which a solve to rounding costs no more than the call", MEASURED, sensitivity="same bits"
-    )
-    tiny_rows: int = constant(100, "rows, likewise", MEASURED, sensitivity="0.99 (1.5), 1.00 (1.0)")
+
+    def block_of(self, width: int) -> int:
+        """Rows of a block whose rows have so many numbers."""
+        return max(self.least_block, self.cache_numbers // max(1, width))
+
+    def tile_of(self, depth: int) -> int:
+        """Rows and columns of a tile of products: both factors, with so many numbers a row, and the values together."""
+        return max(self.least_block, int(math.sqrt(depth**2 + self.cache_numbers) - depth))
+
+    @property
+    def direct_rows(self) -> int:
+        """Rows of the largest square matrix that a solver makes."""
+        return math.isqrt(int(self.dense_numbers))
+
+    @property
+    def most_factored(self) -> int:
+        """Rows of the largest matrix whose Cholesky factor one call may make: a sixth of their cube multiply-adds."""
+        return int((6 * self.call_work) ** (1 / 3))
+
+    def can_factor(self, size: int) -> bool:
+        """Whether one call may make the factor of a matrix of so many rows."""
+        return size <= self.most_factored
+
+
+@dataclass(frozen=True)
+class LinearTuning:
+    """Linear machines in the dual (solvers/dual/plan.py)."""
+
     newton_steps: float = constant(
-        40,
-        "Newton steps of a cold solve, which block passes may cost first",
-        MEASURED,
-        sensitivity="1.01 (1.5), 1.02 (1.8)",
+        30, "Newton steps, which block passes may cost first", MEASURED, sensitivity="1.01 (1.5), 1.02 (1.8)"
     )
-    newton_steps_warm: float = constant(
-        10, "the same from a relative gap below 0.1", MEASURED, sensitivity="1.02 (1.8), 0.99 (1.3)"
-    )
-    newton_flops_cubic: float = constant(
-        0.13, "flops of a Newton step for each unknown cubed", FITTED, sensitivity="1.00 (1.3), 0.99 (1.1)"
-    )
-    newton_flops_scores: float = constant(
-        390, "flops of a Newton step for each score (n k)", FITTED, sensitivity="1.01 (1.6), 1.01 (1.8)"
-    )
-    newton_flops_rows: float = constant(
-        13, "flops of a Newton step for each n d k", FITTED, sensitivity="1.01 (1.6), 1.01 (1.8)"
-    )
-    newton_unknowns: int = constant(
-        6000, "(k - 1)(d + 1) up to which its matrix is kept: memory", sensitivity="same bits"
-    )
-    newton_numbers: int = constant(
-        10**8, "numbers up to which its other arrays are kept: memory", sensitivity="same bits"
+    newton_flops: float = constant(
+        5,
+        "flops of a Newton step for each n k and feature, `overhead_features` among them",
+        FITTED,
+        sensitivity="1.01 (1.6), 1.01 (1.8)",
     )
     block_passes: float = constant(
         15, "block passes to a gap of 1e-3, times strength ** block_power", FITTED, sensitivity="1.01 (1.5), 1.00 (1.5)"
     )
     block_power: float = constant(0.66, "exponent of the strength", FITTED, sensitivity="1.04 (1.9), 1.00 (1.3)")
-    block_overhead: float = constant(
-        128, "features whose work the other work of a block step equals", FITTED, sensitivity="1.01 (1.5), 0.99 (1.0)"
-    )
     block_rows: float = constant(
         10, "rows for each k d below which rows count as separable", FITTED, sensitivity="1.03 (2.1), 1.02 (1.8)"
     )
-    separable_errors: float = constant(
-        0.01, "error rate after one pass up to which rows count as separable", sensitivity="same bits"
-    )
-    reserved_iterations: int = constant(500, "iterations kept for the second method", sensitivity="same bits")
     centre_from: float = constant(
         0.1,
         "squared mean over variance below which dense rows are not centred",
         MEASURED,
         sensitivity="1.00 (1.0), 1.02 (1.8)",
     )
-    split_strength: float = constant(
-        0.01, "C times the variance from which the mean is treated separately", FITTED, sensitivity="same bits"
-    )
-    split_mean: float = constant(
-        0.3, "C times the squared mean, likewise, one hinge a sample", FITTED, sensitivity="same bits"
-    )
-    split_mean_sum: float = constant(3.0, "the same with several hinges a sample", FITTED, sensitivity="same bits")
-    subsample_rows: float = constant(
-        100, "rows for each number of W from which some give first intercepts", MEASURED, sensitivity="same bits"
-    )
-    subsample_step: int = constant(32, "one row of so many is taken", MEASURED, sensitivity="same bits")
-    subsample_strength: float = constant(
+    faint_strength: float = constant(
         0.3, "C times the variance below which first intercepts pay", MEASURED, sensitivity="same bits"
-    )
-    threaded_work: int = constant(
-        10**6, "n d k from which a loop is long enough for two threads", MEASURED, sensitivity="same bits"
-    )
-    face_share: float = constant(
-        4, "numbers of W for each number of X up to which steps on a face pay", MEASURED, sensitivity="same bits"
     )
 
 
@@ -185,60 +177,37 @@ class ManyClassesTuning:
         GENERATED_TEXT,
         sensitivity="1.25 (1.5), 0.81 (1.1) with 3,000 classes",
     )
-    patience: int = constant(
-        8, "stages in which the gap did not fall by a tenth that end a run", sensitivity="same bits"
-    )
 
 
 @dataclass(frozen=True)
 class KernelTuning:
-    """Kernel machines in the dual (solvers/dual/kernel.py, working_set.py, kernel_factor.py)."""
+    """Kernel machines in the dual (solvers/dual/kernel.py, working_set.py, kernel_factor.py; rows/kernel_rows.py)."""
 
-    round_target: float = constant(
-        0.85, "share of the final gap at which a round stops", sensitivity="1.10 (1.3), 1.11 (1.4)"
-    )
     round_drop: float = constant(
-        0.05, "or of the gap that it began with", MEASURED, sensitivity="1.05 (1.4), 1.04 (1.3)"
-    )
-    round_drop_odm: float = constant(
-        0.03, "the same for ODM, whose steps are cheap beside rows", MEASURED, sensitivity="same bits"
-    )
-    round_drop_partial: float = constant(
-        0.3, "the same where memory does not hold all samples that need work", sensitivity="same bits"
-    )
-    first_set: float = constant(
-        1 / 32, "share of the samples in the first working set", MEASURED, sensitivity="same bits"
+        0.05,
+        "share of the gap of a working set at which a round stops",
+        MEASURED,
+        sensitivity="1.05 (1.4), 1.04 (1.3)",
     )
     min_set: int = constant(
-        200, "samples of the smallest first set and of the smallest growth", sensitivity="0.95 (1.2), 0.91 (1.2)"
+        200, "samples of the first set and of the smallest growth", sensitivity="0.95 (1.2), 0.91 (1.2)"
     )
     set_growth: float = constant(
         0.5, "rows added in a round, as a share of those kept", MEASURED, sensitivity="1.01 (1.1), 0.96 (1.0)"
     )
-    new_row_gap: float = constant(
-        0.9, "mean gaps below which a sample gets no row yet", MEASURED, sensitivity="0.96 (1.1), 0.96 (1.3)"
-    )
     gap_left_out: float = constant(
         0.02, "share of the gap outside the working set", MEASURED, sensitivity="0.95 (1.1), 0.94 (1.1)"
-    )
-    stretch: float = constant(
-        0.5,
-        "share of the final gap that the longest class vectors tried may cost",
-        MEASURED,
-        sensitivity="0.98 (1.1), 0.96 (1.2)",
-    )
-    incremental_steps: float = constant(
-        32, "steps a sample up to which float32 scores need no new sum of rows", sensitivity="0.99 (1.0), 0.98 (1.0)"
     )
     proximal: float = constant(
         0.06, "mean curvatures: proximal step of the intercepts", MEASURED, sensitivity="0.85 (1.0), 0.93 (1.3)"
     )
-    factor_rows: int = constant(2000, "rows of the largest matrix that is factored", sensitivity="same bits")
-    factor_steps_linear: float = constant(
-        100.0, "block steps for each row that a factored solve costs", FITTED, sensitivity="same bits"
+    whole_rows: float = constant(
+        0.6,
+        "share of the samples in a working set that reads whole rows: least memory",
+        sensitivity="1.00 (1.0), 1.00 (1.1)",
     )
-    factor_steps_cubic: float = constant(
-        3e-4, "block steps for each row cubed that it costs", FITTED, sensitivity="same bits"
+    factor_steps: float = constant(
+        0.5, "block steps for each pair of rows that a factored solve costs", FITTED, sensitivity="same bits"
     )
 
 
@@ -246,31 +215,12 @@ class KernelTuning:
 class OdmTuning:
     """The optimal margin distribution machine (solvers/odm)."""
 
-    inner_gain: float = constant(
-        0.3,
-        "share of the possible gain at which an inner problem stops",
+    inner_gap: float = constant(
+        0.43,
+        "share of what an outer step has gained that may be left of the gap of its inner problem",
         MEASURED,
         sensitivity="1.00 (1.0), 0.99 (1.1)",
     )
-    inner_tol: float = constant(0.8, "or of tol", sensitivity="1.11 (1.2), 1.06 (1.3)")
-    start_tol: float = constant(
-        1e-2, "relative gap of the convex problem that gives the first rivals", sensitivity="0.97 (1.1), 0.98 (1.1)"
-    )
-    newton_strength: float = constant(
-        5.0,
-        "mean of cap_i ||x_i||^2 from which Newton steps come first",
-        MEASURED,
-        sensitivity="1.04 (1.3), 1.00 (1.0)",
-    )
-    newton_parameters: int = constant(1000, "largest d k for Newton steps", sensitivity="same bits")
-    factor_after: float = constant(
-        100,
-        "block steps a row after which a small kernel matrix is factored",
-        MEASURED,
-        sensitivity="1.02 (1.1), 1.00 (1.0)",
-    )
-    dual_newton_steps: int = constant(100, "Newton steps for duals that can be published", sensitivity="same bits")
-    lbfgs_memory: int = constant(20, "pairs of L-BFGS", sensitivity="same bits")
 
 
 @dataclass(frozen=True)
@@ -280,46 +230,17 @@ class BlockNormTuning:
     polish_gap: float = constant(
         1e-12, "relative gap that interior-point steps reach for tiny problems", sensitivity="same bits"
     )
-    interior_parameters: int = constant(
-        1900, "largest min(n, d) k for interior-point steps", MEASURED, sensitivity="same bits"
-    )
-    interior_size: int = constant(10_000_000, "largest n d k for them", MEASURED, sensitivity="same bits")
-    ascent_passes: int = constant(
-        100, "passes of block ascent before them, at least", sensitivity="0.99 (1.0), 1.02 (1.1)"
-    )
-    ascent_passes_parameter: float = constant(
-        5, "passes more for each d k: about the cost of the steps", FITTED, sensitivity="0.95 (1.0), 1.04 (1.4)"
-    )
-    retry_below: float = constant(
-        0.1, "length of a step below which the other linearisation is tried", sensitivity="1.00 (1.0), 1.00 (1.0)"
-    )
-    patience: int = constant(20, "interior-point steps without progress that end them", sensitivity="same bits")
-    product_work: float = constant(
-        2e9, "multiply-adds of one call of BLAS, between two checks for Ctrl-C", sensitivity="same bits"
-    )
-    panel: int = constant(64, "columns of an orthogonal factor made at a time, likewise", sensitivity="same bits")
-    float64_rows: int = constant(
-        500,
-        "rows up to which passes over a kernel matrix in float64 are as fast",
-        MEASURED,
-        sensitivity="1.01 (1.2), 1.01 (1.2)",
-    )
 
 
 @dataclass(frozen=True)
 class MultiMarginTuning:
     """The machine of all margins (solvers/multi_margin)."""
 
-    halvings: int = constant(
-        8, "halvings of the SVRG step in a row that end a run", sensitivity="0.97 (1.0), 1.01 (1.1)"
-    )
-    shrink: float = constant(
-        0.5, "factor of the step after an epoch that gained too little", sensitivity="0.94 (1.0), 0.81 (1.0)"
-    )
     grow: float = constant(1.1, "factor of the step after one that gained", sensitivity="0.85 (1.0), 1.05 (1.3)")
     rounds: int = constant(20, "most relabellings of one stage of the semi-supervised machine", sensitivity="same bits")
-    exact_rows: int = constant(2000, "rows up to which balanced labels are optimal", sensitivity="same bits")
-    exact_work: int = constant(2 * 10**8, "n k^2, likewise", sensitivity="same bits")
+    exact_work: int = constant(
+        4 * 10**6, "n max(n, k^2) up to which balanced labels are optimal", sensitivity="same bits"
+    )
 
 
 @dataclass(frozen=True)
@@ -329,42 +250,20 @@ class PrimalTuning:
     first_level: float = constant(
         0.5, "first level of smoothing, in margins", MEASURED, sensitivity="1.03 (1.6), 1.00 (1.7)"
     )
-    level_factor: float = constant(
-        0.2, "factor from one level to the next", MEASURED, sensitivity="1.09 (2.5), 1.07 (1.5)"
-    )
-    narrow: float = constant(
-        0.1, "level below which pairs far from their margin have no curvature", sensitivity="1.00 (1.0), 1.11 (2.0)"
-    )
     few_pairs: int = constant(
         10_000,
         "pairs with most of the curvature up to which Newton-CG is chosen",
         MEASURED,
         sensitivity="0.99 (1.0), 1.00 (1.0)",
     )
-    warm_level: float = constant(1e-3, "level at which a good start is continued", sensitivity="same bits")
-    warm_gap: float = constant(0.3, "relative gap up to which a start is good", sensitivity="same bits")
+    level_factor: float = constant(
+        0.2, "factor from one level to the next", MEASURED, sensitivity="1.09 (2.5), 1.07 (1.5)"
+    )
     solver_share: float = constant(
         0.6,
         "share of the gap that the solver may have when the level falls",
         MEASURED,
         sensitivity="1.04 (1.4), 1.18 (3.2)",
-    )
-    float32_work: int = constant(
-        1_000_000,
-        "multiply-adds of a product from which float32 comes first",
-        MEASURED,
-        sensitivity="0.99 (1.0), 1.00 (1.0)",
-    )
-    float32_gap: float = constant(1e-4, "relative gap that a float32 stage aims at", sensitivity="same bits")
-    explicit_parameters: int = constant(
-        1500, "parameters up to which a whole Hessian replaces a slow L-BFGS", sensitivity="same bits"
-    )
-    lbfgs_steps: int = constant(100, "L-BFGS steps before that, and", sensitivity="same bits")
-    lbfgs_steps_parameter: float = constant(2, "more for each parameter", FITTED, sensitivity="same bits")
-    lbfgs_memory: int = constant(10, "pairs of L-BFGS", sensitivity="1.02 (1.2), 1.03 (1.2)")
-    lbfgs_check: int = constant(10, "L-BFGS steps between two certificates", sensitivity="0.99 (1.4), 1.06 (1.6)")
-    patience: int = constant(
-        4, "checks without progress that end a float32 stage", sensitivity="1.00 (1.1), 1.00 (1.0)"
     )
     explicit_work: float = constant(
         3e7,
@@ -372,14 +271,12 @@ class PrimalTuning:
         MEASURED,
         sensitivity="0.98 (1.0), 1.02 (1.2)",
     )
-    explicit_small: int = constant(400, "parameters up to which that is tried", MEASURED, sensitivity="same bits")
     forcing: float = constant(
         0.15, "share of the gradient that CG may leave", MEASURED, sensitivity="1.02 (1.4), 1.00 (1.1)"
     )
     pairs: int = constant(
         700, "pairs in the preconditioner of CG, at first", MEASURED, sensitivity="0.98 (1.2), 1.22 (2.5)"
     )
-    most_pairs: int = constant(4000, "the same, at most", sensitivity="same bits")
     many_cg: int = constant(
         30, "CG iterations of a step after which the pairs are doubled", MEASURED, sensitivity="same bits"
     )
@@ -389,87 +286,8 @@ class PrimalTuning:
         MEASURED,
         sensitivity="1.04 (1.4), 0.99 (1.0)",
     )
-    dropped: float = constant(
-        0.03,
-        "strength a feature that samples left out of a Hessian may have",
-        MEASURED,
-        sensitivity="1.00 (1.0), 1.00 (1.0)",
-    )
-    few_products: int = constant(
-        100_000, "multiply-adds with the rows below which no sample is left out", sensitivity="1.01 (1.1), 1.00 (1.0)"
-    )
-    few_left_out: float = constant(
-        0.1, "share of the samples below which none is left out", sensitivity="0.99 (1.0), 0.99 (1.0)"
-    )
     precondition_rows: int = constant(
         200, "rows in the preconditioner of L-BFGS", MEASURED, sensitivity="0.92 (1.0), 1.27 (2.5)"
-    )
-    block_work: int = constant(
-        16_000_000, "multiply-adds of one block of a threaded product", MEASURED, sensitivity="same bits"
-    )
-    chunk_bytes: int = constant(
-        1 << 21, "bytes of the rows that a product gathers at once", HARDWARE, sensitivity="1.01 (1.2), 1.00 (1.0)"
-    )
-    copy_bytes: int = constant(
-        1 << 22, "bytes up to which some rows are copied instead of gathered", sensitivity="same bits"
-    )
-    gram_columns: int = constant(128, "columns at least of a product of rows", MEASURED, sensitivity="same bits")
-    adam_check: int = constant(10, "epochs of Adam between two certificates", sensitivity="same bits")
-
-
-@dataclass(frozen=True)
-class TwoClassTuning:
-    """Two-class machines (solvers/two_class)."""
-
-    direct_rows: int = constant(
-        6000, "rows of a problem up to which it is factorised: documented for users", sensitivity="same bits"
-    )
-    exact_search_rows: int = constant(
-        1000, "rows up to which a whole grid is evaluated in float64", sensitivity="same bits"
-    )
-    blas_rows: int = constant(
-        1000, "rows of a square matrix from which several BLAS threads gain", MEASURED, sensitivity="same bits"
-    )
-    piece_numbers: int = constant(1 << 17, "numbers of one piece of the rows", HARDWARE, sensitivity="same bits")
-    whole_numbers: int = constant(
-        1 << 19, "numbers up to which all rows are one piece, which is kept", sensitivity="same bits"
-    )
-    piece_rows: int = constant(128, "rows or columns of a piece at least", MEASURED, sensitivity="same bits")
-    polish_rows: int = constant(1000, "free duals up to which an active set is solved exactly", sensitivity="same bits")
-    extra_work: int = constant(
-        1 << 30, "multiply-adds of ascent beyond tol, towards the exact optimum", sensitivity="same bits"
-    )
-    ascent_passes: int = constant(
-        50, "passes of ascent before another gear, at least", sensitivity="1.00 (1.0), 1.00 (1.1)"
-    )
-    few_features: int = constant(
-        2000, "features up to which the variance is eliminated by a d x d matrix", sensitivity="same bits"
-    )
-    gram_rows: int = constant(
-        4000, "rows up to which their inner products may be kept: memory", sensitivity="same bits"
-    )
-    product_speed: float = constant(
-        8, "multiply-adds of a matrix product in the time of one of a pass", MEASURED, sensitivity="same bits"
-    )
-
-
-@dataclass(frozen=True)
-class EstimatorTuning:
-    """Prediction and search (estimators/_scores.py, model_selection)."""
-
-    core_numbers: int = constant(
-        4096, "numbers of coef_ up to which the core scores faster than BLAS", MEASURED, sensitivity="same bits"
-    )
-    core_vectors: int = constant(128, "rows of coef_, likewise", MEASURED, sensitivity="same bits")
-    core_numbers_few: int = constant(
-        16384, "numbers of coef_ for few rows, where threads of BLAS wait", MEASURED, sensitivity="same bits"
-    )
-    core_work: int = constant(10**8, "multiplications up to which rows are few", MEASURED, sensitivity="same bits")
-    column_features: int = constant(
-        64, "features from which rows stored by columns are not copied", MEASURED, sensitivity="same bits"
-    )
-    shared_gram_bytes: int = constant(
-        2**30, "bytes of a kernel matrix that candidates of a search share: memory", sensitivity="same bits"
     )
 
 
@@ -575,8 +393,7 @@ class BlocksTuning:
 class Tuning:
     """All of them."""
 
-    storage: StorageTuning = StorageTuning()
-    kernel_rows: KernelRowsTuning = KernelRowsTuning()
+    common: CommonTuning = CommonTuning()
     linear: LinearTuning = LinearTuning()
     many_classes: ManyClassesTuning = ManyClassesTuning()
     kernel: KernelTuning = KernelTuning()
@@ -584,12 +401,10 @@ class Tuning:
     block_norm: BlockNormTuning = BlockNormTuning()
     multi_margin: MultiMarginTuning = MultiMarginTuning()
     primal: PrimalTuning = PrimalTuning()
-    two_class: TwoClassTuning = TwoClassTuning()
-    estimators: EstimatorTuning = EstimatorTuning()
     blocks: BlocksTuning = BlocksTuning()
 
     def changed(self, **groups: Mapping[str, Any]) -> Tuning:
-        """With other values: ``DEFAULT.changed(linear={"tiny_work": 0})``."""
+        """With other values: ``DEFAULT.changed(common={"tiny_work": 0})``."""
         return replace(self, **{name: replace(getattr(self, name), **values) for name, values in groups.items()})
 
 

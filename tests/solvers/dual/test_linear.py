@@ -27,7 +27,7 @@ def test_many_rows_that_can_be_separated_need_no_newton_steps(loss, fit_intercep
     found = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, verbose=1)
     assert ("Newton" in capsys.readouterr().out) == (noise > 0)
     assert found.gap <= 1e-3
-    other_method = DEFAULT.changed(linear={"separable_errors": 1.0 if noise else -1.0})
+    other_method = DEFAULT.changed(linear={"newton_steps": np.inf if noise else 0.0})
     other = solve_linear(BITS, y, cap, 5, loss, fit_intercept=fit_intercept, tol=1e-6, tuning=other_method)
     assert found.objective == pytest.approx(other.objective, rel=1.1e-3)
     assert found.objective >= other.objective * (1 - 1e-6)
@@ -134,10 +134,10 @@ def test_first_intercepts_come_from_some_rows_only_where_the_losses_are_weak(C, 
     rng = np.random.default_rng(0)
     y = rng.choice(3, size=3000, p=[0.8, 0.15, 0.05]).astype(np.int32)
     X, cap = rng.normal(size=(3, 4))[y] + rng.normal(size=(3000, 4)), np.full(3000, C)
-    problem, other_way = LinearProblem(X, y, cap, 3, "max"), {"subsample_strength": 0.0 if tried else np.inf}
-    assert plan_linear(problem, 1e-3, 1000).subsample_intercepts == tried
+    problem, other_way = LinearProblem(X, y, cap, 3, "max"), {"faint_strength": 0.0 if tried else np.inf}
+    assert (plan_linear(problem, 1e-3, 1000).sample_step > 1) == tried
     tuning = DEFAULT.changed(linear=other_way)
-    assert plan_linear(problem, 1e-3, 1000, tuning.linear).subsample_intercepts != tried
+    assert (plan_linear(problem, 1e-3, 1000, tuning).sample_step > 1) != tried
     found = solve_linear(X, y, cap, 3, "max")
     other = solve_linear(X, y, cap, 3, "max", tol=1e-6, tuning=tuning)
     assert other.objective * (1 - 1e-6) <= found.objective <= other.objective * (1 + 1.1e-3)

@@ -1,7 +1,5 @@
 """Smooth primal solvers against cvxpy, finite differences and each other."""
 
-from dataclasses import replace
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -128,7 +126,7 @@ def test_gradient_and_hessian_products(X_type, loss, eps):
 @pytest.mark.parametrize("solver", ["lbfgs", "newton-cg"])
 @pytest.mark.parametrize("loss", [SmoothedSumHinge(0.05), LogLoss()])
 def test_solvers_dense_and_sparse_agree(solver, loss):
-    tuning = replace(DEFAULT.primal, explicit_work=0)  # conjugate gradients also for this small problem
+    tuning = DEFAULT.changed(primal={"explicit_work": 0})  # conjugate gradients also for this small problem
     X, y, s = data(n=60, d=6)
     X[np.abs(X) < 0.5] = 0
     values = [
@@ -169,7 +167,7 @@ def test_single_precision_is_followed_by_double_and_any_thread_count_gives_the_s
     X, y, s = data(n=300, d=20, k=5)
     problem = X, y, s, 5, SmoothedSumHinge(0.01), PairwisePower(0.01, 4)
     plain = minimise(PrimalObjective(*problem), solver="lbfgs", tol=1e-6)
-    tuning = replace(DEFAULT.primal, float32_work=1, block_work=1000)
+    tuning = DEFAULT.changed(common={"pass_work": 1000})
     mixed = minimise(PrimalObjective(*problem, tuning=tuning), solver="lbfgs", tol=1e-6)
     assert mixed.theta.dtype == np.float64
     assert mixed.gap <= 1e-6
@@ -215,8 +213,7 @@ def test_preconditioner_of_all_pairs_is_the_inverse(X_type, penalty):
 
 def test_hessian_without_samples_that_hardly_count(monkeypatch):
     X, y, s = data(n=300)
-    tuning = replace(DEFAULT.primal, few_products=0)
-    objective = PrimalObjective(X, y, s, 3, SmoothedSumHinge(1e-3), PairwisePower(0.5, 4), tuning=tuning)
+    objective = PrimalObjective(X, y, s, 3, SmoothedSumHinge(1e-3), PairwisePower(0.5, 4))
     point = minimise(objective, tol=1e-6).theta
     point = objective.point(point)
     V = np.random.default_rng(0).normal(size=objective.shape)
@@ -232,9 +229,9 @@ def test_hessian_without_samples_that_hardly_count(monkeypatch):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("shape", [(60, 7), (7, 60)])
-@pytest.mark.parametrize("chunk", [1, 300, 1 << 21])  # bytes: a row, some, all
+@pytest.mark.parametrize("chunk", [1, 40, 1 << 18])  # numbers: a row, some, all
 def test_products_with_some_of_the_rows(container, shape, chunk):
-    tuning = replace(DEFAULT.primal, chunk_bytes=chunk, copy_bytes=chunk, gram_columns=2)
+    tuning = DEFAULT.changed(common={"cache_numbers": chunk, "least_block": 2})
     rng = np.random.default_rng(0)
     X = rng.normal(size=shape) * (rng.random(shape) < 0.5)
     W, centre = rng.normal(size=(shape[1], 3)), rng.normal(size=shape[1])

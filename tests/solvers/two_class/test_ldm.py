@@ -38,7 +38,7 @@ def optimum(R, C, l1, l2, y=y, s=S):
     return problem.value, R @ w.value
 
 
-ROWS = DEFAULT.changed(two_class={"few_features": 0, "gram_rows": 0})  # passes over the rows
+ROWS = DEFAULT.changed(common={"call_work": 0, "dense_numbers": 0})  # passes over the rows
 PARAMETERS = [(1.0, 0.0, 0.0), (1.0, 1.0, 1.0), (0.1, 5.0, 20.0), (0.01, 3.0, 300.0)]
 
 
@@ -207,7 +207,7 @@ def test_numbers_beyond_double_precision_are_no_solution(route):
         if route == "kernel":
             state = solve_kernel_ldm(K.copy(), problem, 1e-3, 100, 0)
         else:
-            tuning = DEFAULT.changed(two_class={"few_features": 2000 if route == "few features" else 0})
+            tuning = DEFAULT if route == "few features" else DEFAULT.changed(common={"call_work": 0})
             state = solve_features_ldm(X, problem, 1e-3, 100, 0, tuning=tuning)
     assert not np.isfinite(state.objective + state.gap)
 

@@ -1,7 +1,5 @@
 """All strengths from one condensed form, against the normal equations in many digits of their own."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -119,7 +117,7 @@ def test_strengths_that_are_too_small_are_left_to_others():
 @pytest.mark.parametrize("bias", ["penalised", "free", "none"])
 @pytest.mark.parametrize("thick", [3, 128])  # rows or columns of a piece
 def test_features_equal_least_squares_on_stacked_rows(thick, bias, smallest, shape, container):
-    pieces = replace(DEFAULT.two_class, piece_rows=thick, piece_numbers=thick, whole_numbers=thick)
+    pieces = DEFAULT.changed(common={"least_block": thick, "cache_numbers": thick})
     n, N = shape
     Phi = np.random.default_rng(n).normal(size=shape)
     weight, y = WEIGHT[:n], Y[:n]

@@ -1,7 +1,5 @@
 """Direct and iterative solutions against the spectrum, which has its own test against written-out least squares."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -64,7 +62,7 @@ def test_kernel_with_negative_eigenvalues(bias):
 @pytest.mark.parametrize("d", [5, 80])
 @pytest.mark.parametrize("thick", [3, 128])
 def test_features(machine, container, d, thick):
-    pieces = replace(DEFAULT.two_class, piece_rows=thick, piece_numbers=thick, whole_numbers=thick)
+    pieces = DEFAULT.changed(common={"least_block": thick, "cache_numbers": thick})
     Phi = rng.standard_normal((N, d))
     wanted = RidgePath(spectrum_of_features(Phi, S, machine, 1e-2), Y, machine).solution(1e-2)
     agree(solve_features_ridge(Features(container(Phi), pieces), np.arange(N), S, Y, machine, 1e-2), wanted, 1e-9)

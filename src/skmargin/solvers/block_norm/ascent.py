@@ -33,12 +33,12 @@ from scipy import linalg, sparse
 from ..._core import _ext
 from ..._runtime.progress import print_line
 from ..._runtime.threads import blas_threads
-from ...rows.arrays import Rows, core_rows, moments, suitable_storage, total_variance
+from ...rows.arrays import Rows, core_rows, moments, suitable_storage
 from ...rows.row_cache import RowCache
 from ..dual.linear import solve_linear
 from ..dual.plan import face_steps_pay, float32_suffices, precision_stages, splits_off_mean
 from ..dual.state import GAP_FLOOR, DualLists, DualState, bound_below, coefficients, lower_bound, relative_gap
-from ..tuning import DEFAULT, BlockNormTuning, Tuning
+from ..tuning import DEFAULT, Tuning
 from .interior_point import InteriorPoint, half_square, solve_interior
 from .margin_loss import HINGE, MarginLoss
 
@@ -70,7 +70,7 @@ class _Plan:
     face_steps: bool
     dense_rows: Callable[[], np.ndarray] | None  # for interior-point steps; None: too many parameters
     rank: int  # of the rows, at most
-    tuning: BlockNormTuning
+    tuning: Tuning
 
     def ascent_passes(self, n_classes: int, max_iter: int) -> int:
         """Passes before interior-point steps.
@@ -79,12 +79,11 @@ class _Plan:
         """
         if self.dense_rows is None:
             return max_iter
-        t = self.tuning
-        return min(max_iter, int(t.ascent_passes + t.ascent_passes_parameter * self.rank * n_classes))
+        return min(max_iter, int(self.tuning.common.passes_per_parameter * self.rank * n_classes))
 
     def needed(self, tol: float) -> float:
         """The gap to reach: where a solve to rounding costs next to nothing, less than the user asked for."""
-        return tol if self.stages[-1].goal == tol else min(tol, self.tuning.polish_gap)
+        return tol if self.stages[-1].goal == tol else min(tol, self.tuning.block_norm.polish_gap)
 
 
 def solve_lp(
@@ -110,26 +109,21 @@ def solve_lp(
             X, y, cap, n_classes, "max", fit_intercept=fit_intercept,
             tol=tol, max_iter=max_iter, seed=seed, state=state, n_jobs=n_jobs, verbose=verbose, tuning=tuning,
         )  # fmt: skip
-    X = suitable_storage(X, tuning.storage)
+    X = suitable_storage(X, tuning)
     centre, square = moments(X)
-    mean_cap = float(cap.mean())
-    strength, mean_strength = mean_cap * total_variance(centre, square), mean_cap * float(centre @ centre)
-    centred = fit_intercept or splits_off_mean(strength, mean_strength, tuning=tuning.linear)
-    if X.shape[0] * X.shape[1] * n_classes <= tuning.linear.tiny_work:
+    if X.shape[0] * X.shape[1] * n_classes <= tuning.common.tiny_work:
         stages = _tiny(core_rows(X, np.float64), tol)
     else:
-        kinds = precision_stages(X, tol, float32_suffices(centre, square), tuning.linear)
+        kinds = precision_stages(X, tol, float32_suffices(centre, square), tuning)
         stages = [Stage(core_rows(X, dtype), goal, may_stall) for dtype, goal, may_stall in kinds]
     plan = _Plan(
         stages,
         True,
-        centre if centred else None,
-        face_steps_pay(X, n_classes, tuning.linear),
-        (lambda: X.toarray() if sparse.issparse(X) else X)
-        if few_parameters(X.shape, n_classes, tuning.block_norm)
-        else None,
+        centre if fit_intercept or splits_off_mean(float(cap.mean()), centre) else None,
+        face_steps_pay(X, n_classes),
+        (lambda: X.toarray() if sparse.issparse(X) else X) if few_parameters(X.shape, n_classes, tuning) else None,
         min(X.shape),
-        tuning.block_norm,
+        tuning,
     )
     problem = _Problem(y, cap, n_classes, p, loss, fit_intercept, tol, max_iter, seed, verbose)
     return _solve(problem, plan, state).state()
@@ -160,7 +154,7 @@ def solve_lp_kernel(
     R with K = R R' (kernel_factor.py), or None.
     """
     n, k = len(y), n_classes
-    tiny = n * n * k <= tuning.linear.tiny_work
+    tiny = n * n * k <= tuning.common.tiny_work
 
     def run(K: Matrix, state: LpKernelState | None, passes: int, R: np.ndarray | None = None) -> LpKernelState:
         single = (K.diagonal if isinstance(K, RowCache) else K).dtype == np.float32
@@ -181,7 +175,7 @@ def solve_lp_kernel(
         left -= state.n_iter
         if factored is not None and state.gap > 0.9 * tol and left > 0:
             factor = factored()
-            if factor is None or not few_parameters(factor.shape, k, tuning.block_norm):
+            if factor is None or not few_parameters(factor.shape, k, tuning):
                 factored, state = None, run(K, state, left)
                 left -= state.n_iter
         most = left if factored is None else most - (max_iter - left)
@@ -197,10 +191,10 @@ def solve_lp_kernel(
     return replace(min(first, second, key=lambda s: s.gap), n_iter=max_iter - left + second.n_iter)
 
 
-def few_parameters(shape: tuple[int, int], k: int, tuning: BlockNormTuning = DEFAULT.block_norm) -> bool:
+def few_parameters(shape: tuple[int, int], k: int, tuning: Tuning = DEFAULT) -> bool:
     """Whether interior-point steps are within reach."""
     n, d = shape
-    return min(n, d) * k <= tuning.interior_parameters and n * d * k <= tuning.interior_size
+    return tuning.common.can_factor(min(n, d) * k) and n * (d + 8 * k) <= tuning.common.dense_numbers
 
 
 def _tiny(rows: CoreRows, tol: float) -> list[Stage]:
@@ -217,7 +211,7 @@ def _kernel_plan(K: Matrix, problem: _Problem, tiny: bool, tol: float, R: np.nda
     n, k = len(problem.y), problem.n_classes
     rows = as_core_matrix(K)
     stages = _tiny(rows, tol) if tiny else [Stage(rows, problem.tol, bool(problem.tol < tol))]  # float32 may stall
-    reachable = R is not None and few_parameters(R.shape, k, tuning.block_norm)
+    reachable = R is not None and few_parameters(R.shape, k, tuning)
     return _Plan(
         stages,
         False,
@@ -225,7 +219,7 @@ def _kernel_plan(K: Matrix, problem: _Problem, tiny: bool, tol: float, R: np.nda
         True,
         (lambda: np.asarray(R)) if reachable else None,
         n if R is None else R.shape[1],
-        tuning.block_norm,
+        tuning,
     )
 
 

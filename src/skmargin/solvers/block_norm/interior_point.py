@@ -27,7 +27,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..._runtime.progress import report, report_gap
-from ..tuning import DEFAULT, BlockNormTuning
+from ..tuning import DEFAULT, Tuning
 from .margin_loss import HINGE, MarginLoss
 
 SHORTEST = 1e-8  # length of a step that is no progress
@@ -108,7 +108,7 @@ class Root:
 
 def solve_interior(
     X: np.ndarray, y: np.ndarray, cap: np.ndarray, n_classes: int, p: float, *, fit_intercept: bool, tol: float,
-    max_iter: int, tuning: BlockNormTuning = DEFAULT.block_norm, loss: MarginLoss = HINGE,
+    max_iter: int, tuning: Tuning = DEFAULT, loss: MarginLoss = HINGE,
 ) -> InteriorPoint:  # fmt: skip
     """Solve to a relative gap of about ``tol`` for dense rows; see the head of this file."""
     problem = _Problem(X, y, cap, n_classes, p, fit_intercept, tuning, loss)
@@ -121,12 +121,12 @@ def solve_interior(
         report_gap(gap / max(objective, 1e-300), tol)
         found.add(W, a, objective, gap, n_iter)
         vanished = problem.complementarity(a, s) <= VANISHED * objective
-        if gap <= tol * objective or n_iter >= min(max_iter, found.progress_at + tuning.patience) or vanished:
+        if gap <= tol * objective or n_iter >= min(max_iter, found.progress_at + tuning.common.patience) or vanished:
             break
         report()
         n_iter += 1
         length, dW, da, ds = problem.step(W, V, a, s, p < 2)
-        if p > 2 and length < tuning.retry_below:
+        if p > 2 and not length > SHORTEST:
             other = problem.step(W, V, a, s, True)
             length, dW, da, ds = max((length, dW, da, ds), other, key=lambda step: step[0])
         if not length > SHORTEST:
@@ -156,7 +156,7 @@ class _Problem:
 
     def __init__(
         self, X: np.ndarray, y: np.ndarray, cap: np.ndarray, n_classes: int, p: float, fit_intercept: bool,
-        tuning: BlockNormTuning, loss: MarginLoss,
+        tuning: Tuning, loss: MarginLoss,
     ) -> None:  # fmt: skip
         n, d = X.shape
         self.y, self.loss = y, loss
@@ -166,7 +166,7 @@ class _Problem:
         rows = X - self.mean  # the solution is the same, the numbers are better
         self.axes = None
         if d > n:  # the class vectors lie in the span of the rows
-            self.axes, rows = _axes(rows, tuning.panel)
+            self.axes, rows = _axes(rows, tuning.common.least_block)
         self.d = min(n, d)  # features, without the constant
         self.scale = float(np.sqrt(np.square(rows).sum(axis=1).mean())) or 1.0
         self.Z = np.c_[rows, np.full(n, self.scale)] if fit_intercept else rows
@@ -251,7 +251,9 @@ class _Problem:
         if self.loss.smooth:
             curvature, missed = self.linearised(a, s)
             theta = np.where(self.barrier, theta, curvature[:, None])
-        system = _System(self.Z, theta, W[:, :d], V, self.p, error, self.vectors, linked, self.tuning.product_work)
+        system = _System(
+            self.Z, theta, W[:, :d], V, self.p, error, self.vectors, linked, self.tuning.common.product_work
+        )
         if system.factor is None:
             return 0.0, W, a, s
 

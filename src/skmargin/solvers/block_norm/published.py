@@ -96,9 +96,9 @@ def solve_published(
     X: Rows, problem: PublishedProblem, state: DualState | None = None, tuning: Tuning = DEFAULT
 ) -> tuple[DualState, np.ndarray]:
     """The point of the last round for rows ``X``, with its certificate, and the objectives of all rounds."""
-    X = suitable_storage(X, tuning.storage)
+    X = suitable_storage(X, tuning)
     view = _Features(X, moments(X)[0] if problem.fit_intercept else None)
-    return _alternate(problem, view, state, tuning.block_norm.patience)
+    return _alternate(problem, view, state, tuning.common.patience)
 
 
 def solve_published_kernel(
@@ -110,7 +110,7 @@ def solve_published_kernel(
 ) -> tuple[LpKernelState, np.ndarray]:
     """The same for a kernel matrix in float64; ``times`` multiplies it with coefficients of the rows (n, k)."""
     view = _KernelMatrix(K, times, problem.y, problem.fit_intercept)
-    found, objectives = _alternate(problem, view, state, tuning.block_norm.patience)
+    found, objectives = _alternate(problem, view, state, tuning.common.patience)
     return LpKernelState(**vars(found)), objectives
 
 

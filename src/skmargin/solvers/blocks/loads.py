@@ -131,7 +131,7 @@ def solve_loads(
             print_line(f"blocks: pass {done} in {loads.n_loads} loads, {certified} {relative:.1e}")
         if best < np.inf and relative <= tol and (convex or upper):
             break
-        upper = upper or not (convex or (relative > DEFAULT.odm.start_tol and done + 1 < max_passes))
+        upper = upper or not (convex or (relative > DEFAULT.common.start_tol and done + 1 < max_passes))
         if save is not None:
             save(*loads.split(*core.publish(False)), loads.duals)
     if point is None:  # no objective was finite: the estimator refuses it, and says what to change

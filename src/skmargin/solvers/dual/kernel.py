@@ -42,7 +42,7 @@ import numpy as np
 
 from ..._runtime.progress import report_gap
 from ...rows.kernel_rows import KernelRows
-from ..tuning import DEFAULT, KernelTuning, Tuning
+from ..tuning import DEFAULT, Tuning
 from .state import KernelState
 from .working_set import FLOAT32_GAP_SHARE, LossSpec, WorkingSetAscent
 
@@ -111,10 +111,10 @@ def solve_kernel_dual(
     KernelState
     """
     loss_spec = LossSpec(loss, top_k, mu, theta, np.zeros(0, np.int32) if rivals is None else rivals)
-    work = WorkingSetAscent(rows, y, cap, n_classes, loss_spec, fit_intercept, tol, state, tuning.kernel)
+    work = WorkingSetAscent(rows, y, cap, n_classes, loss_spec, fit_intercept, tol, state, tuning)
     rounds = _Rounds(
-        work, tol, majorizer_share, majorizer_value, max_iter, max_updates, random_state, tuning.kernel, max_iter,
-        tuning.kernel.round_target,
+        work, tol, majorizer_share, majorizer_value, max_iter, max_updates, random_state, tuning, max_iter,
+        tuning.common.inner_goal,
     )  # fmt: skip
     working_set = work.first_set(np.random.default_rng(random_state))
     if rounds.start_is_solution(state):
@@ -140,7 +140,7 @@ class _Rounds:
     max_iter: int
     max_updates: float
     seed: int
-    tuning: KernelTuning
+    tuning: Tuning
     passes_left: int
     target_fraction: float  # of the goal at which a round stops
     float32_checked_at: int = 0  # pass after which the rounding of float32 was checked
@@ -149,11 +149,6 @@ class _Rounds:
         """The gap at which to stop."""
         objective = self.work.objective
         return max(self.tol * objective, self.majorizer_share * (self.majorizer_value - objective))
-
-    @property
-    def drop(self) -> float:
-        """Share of the gap of a working set at which a round stops."""
-        return self.tuning.round_drop_odm if self.work.loss.name == "odm" else self.tuning.round_drop
 
     def start_is_solution(self, state: KernelState | None) -> bool:
         """Whether the start is certified already."""
@@ -168,7 +163,8 @@ class _Rounds:
     def repair(self, stale_samples: np.ndarray) -> np.ndarray:
         """A round on samples whose duals are far from optimal; the next working set."""
         work, first = self.work, stale_samples[: self.work.rows.limit]
-        target = max(self.target_fraction * self.goal(), self.drop**2 * work.sample_gaps[first].sum())
+        drop = self.tuning.kernel.round_drop**2
+        target = max(self.target_fraction * self.goal(), drop * work.sample_gaps[first].sum())
         work.ascend(first, target, self.passes_left, self.seed)
         self.passes_left = max(1, self.max_iter - work.n_iter)
         return work.select()
@@ -177,11 +173,12 @@ class _Rounds:
         """One round; whether it stalled above its target."""
         work = self.work
         gap_of_set = work.sample_gaps[working_set].sum()
-        target = max(self.target_fraction * self.goal(), self.drop * gap_of_set)
+        target = max(self.target_fraction * self.goal(), self.tuning.kernel.round_drop * gap_of_set)
         if len(working_set) == work.rows.limit < work.rows.n and gap_of_set > 0:
-            # Only a part of the samples that need work: its share of the goal, and less far, since the rest will react.
+            # Only a part of the samples that need work: its share of the goal, and half as many digits, since the rest
+            # will react.
             share = self.target_fraction * self.goal() / max(gap_of_set, work.gap)
-            target = gap_of_set * max(share, self.tuning.round_drop_partial)
+            target = gap_of_set * max(share, np.sqrt(self.tuning.kernel.round_drop))
         updates = work.n_updates / work.n_iter if work.n_iter else len(working_set)  # block steps a pass
         passes = min(self.passes_left, max(1.0, (self.max_updates - work.n_updates) / max(1.0, updates)))
         stalled = work.ascend(working_set, target, int(passes), self.seed + number)
@@ -226,7 +223,7 @@ def certified(
     ``scores`` (k, n) are those of that solver, without b, and ``bound`` is its lower bound of the objective.
     """
     loss_spec = LossSpec(loss, top_k)
-    work = WorkingSetAscent(rows, y, cap, len(state.b), loss_spec, fit_intercept, tol, state, tuning.kernel)
+    work = WorkingSetAscent(rows, y, cap, len(state.b), loss_spec, fit_intercept, tol, state, tuning)
     if fit_intercept:  # far from zero, a sum of c that is not quite zero shifts all scores
         work.b += (scores - work.F).mean(axis=1)
         work.balance()

@@ -26,7 +26,7 @@ from ..._runtime.threads import thread_count
 from ...rows.arrays import Rows, core_rows, suitable_storage
 from ..blocks.plan import suits
 from ..tuning import DEFAULT, Tuning
-from .many_rows import SAMPLE_TOL, solve_many_rows
+from .many_rows import solve_many_rows
 from .newton import newton_steps
 from .plan import LinearPlan, Stage, plan_linear
 from .state import DualLists, DualState, LinearProblem, best_of_both, cold_start, relative_gap
@@ -50,15 +50,15 @@ def solve_linear(
     tuning: Tuning = DEFAULT,
 ) -> DualState:
     """Solve to a relative duality gap of ``tol``; see the head of this file."""
-    problem = LinearProblem(suitable_storage(X, tuning.storage), y, cap, n_classes, loss, top_k, fit_intercept)
-    plan = plan_linear(problem, tol, max_iter, tuning.linear)
+    problem = LinearProblem(suitable_storage(X, tuning), y, cap, n_classes, loss, top_k, fit_intercept)
+    plan = plan_linear(problem, tol, max_iter, tuning)
     methods = _Methods(problem, plan, thread_count(n_jobs) if plan.threaded else 1, seed, verbose)
     done = False
     if suits(problem.X, n_classes, plan.block_flops, tuning.blocks):
 
         def of_sample(X: Rows, y: np.ndarray, cap: np.ndarray) -> DualState:
             return solve_linear(
-                X, y, cap, n_classes, loss, top_k, fit_intercept=fit_intercept, tol=SAMPLE_TOL, seed=seed,
+                X, y, cap, n_classes, loss, top_k, fit_intercept=fit_intercept, tol=tuning.common.start_tol, seed=seed,
                 n_jobs=n_jobs, tuning=tuning,
             )  # fmt: skip
 
@@ -76,8 +76,8 @@ def solve_linear(
         state, done = _newton_unless_separable(methods)
     else:
         state = cold_start(problem.shape, cap)
-        if plan.subsample_intercepts:
-            state = replace(state, multipliers=_first_intercepts(problem, plan.mean, seed, tuning))
+        if plan.sample_step > 1:
+            state = replace(state, multipliers=_first_intercepts(problem, plan, seed, tuning))
     return state if done else _finished(methods, _block_stages(methods, state))
 
 
@@ -99,7 +99,6 @@ class _Methods:
             tol=stage.goal,
             max_iter=max(1, max_passes - state.n_iter),
             max_work=budget,
-            work_when_near=plan.warm_budget,
             stop_on_stall=stage.may_stall,
             face_steps=plan.face_steps,
             near_optimum=state.n_iter > 1,  # after another stage: a trial has n_iter = 1, a start from other weights 0
@@ -141,7 +140,7 @@ def _newton_unless_separable(methods: _Methods) -> tuple[DualState, bool]:
     problem, plan = methods.problem, methods.plan
     start = cold_start(problem.shape, problem.cap)
     trial = methods.block_passes(start, plan.stages[0], plan.budget, 1)
-    if trial.gap <= plan.goal or error_rate(problem, trial) <= plan.tuning.separable_errors:
+    if trial.gap <= plan.goal or error_rate(problem, trial) == 0:
         return trial, trial.gap <= plan.goal or plan.max_iter == 1
     methods.spent = 0.0  # the pass is not continued
     found = methods.newton(start, plan.max_iter)
@@ -153,8 +152,8 @@ def _block_stages(methods: _Methods, state: DualState) -> DualState:
     plan = methods.plan
     for stage in plan.stages:
         state = methods.block_passes(state, stage, methods.left, plan.block_iterations)
-        enough = stage.dtype is np.float32 and plan.tol >= plan.tuning.float32_tol
-        if state.n_iter >= plan.block_iterations or (enough and state.gap <= plan.tuning.float32_goal * plan.tol):
+        enough = stage.dtype is np.float32 and plan.tol >= plan.tuning.common.float32_tol
+        if state.n_iter >= plan.block_iterations or (enough and state.gap <= plan.tuning.common.inner_goal * plan.tol):
             break
     return state
 
@@ -171,12 +170,12 @@ def _finished(methods: _Methods, state: DualState) -> DualState:
     return state
 
 
-def _first_intercepts(problem: LinearProblem, mean: np.ndarray, seed: int, tuning: Tuning) -> np.ndarray:
+def _first_intercepts(problem: LinearProblem, plan: LinearPlan, seed: int, tuning: Tuning) -> np.ndarray:
     """Multipliers of the free intercept from a sample of the rows that keeps the weight of each class.
 
     Where one class holds most of the rows the intercepts are large, and passes over all rows while they grow are dear.
     """
-    y, cap, k, step = problem.y, problem.cap, problem.n_classes, tuning.linear.subsample_step
+    y, cap, k, step = problem.y, problem.cap, problem.n_classes, plan.sample_step
     order = np.argsort(y.astype(np.int16) if k < 1 << 15 else y, kind="stable")  # short numbers are counted, not sorted
     ends = np.cumsum(np.bincount(y, minlength=k)).tolist()
     rows = np.sort(np.concatenate([order[a:b:step] for a, b in zip([0, *ends], ends, strict=False)]))
@@ -185,7 +184,7 @@ def _first_intercepts(problem: LinearProblem, mean: np.ndarray, seed: int, tunin
     state = solve_linear(
         problem.X[rows], some, cap[rows] * scale[some], k, problem.loss, problem.top_k, seed=seed, tuning=tuning
     )
-    b = state.b + state.W @ mean
+    b = state.b + state.W @ plan.mean
     return b - b.mean()
 
 

@@ -18,8 +18,6 @@ from ..blocks.plan import duals_of, solve_in_memory
 from ..tuning import BlocksTuning
 from .state import DualLists, DualState, LinearProblem
 
-SAMPLE_TOL = 1e-2  # of the sample that gives the first point
-
 SampleSolver = Callable[[Any, np.ndarray, np.ndarray], DualState]  # rows, classes, caps
 
 

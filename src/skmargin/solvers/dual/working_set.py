@@ -9,10 +9,10 @@ import numpy as np
 
 from ..._core import _ext
 from ...rows.kernel_rows import KernelRows
-from ..tuning import KernelTuning
+from ..tuning import Tuning
 from .state import KernelState, coefficients, relative_gap
 
-STRETCHES = np.array([1, 0.5, 0.25])  # lengths tried for the class vectors, in units of `KernelTuning.stretch`
+STRETCHES = np.array([0.5, 0.25, 0.125])  # lengths tried for the class vectors, as shares of what costs the final gap
 CACHE_LINE_BYTES = 64
 ROUNDING_DEVIATIONS = 2  # standard deviations of the rounding error that is allowed for
 FLOAT32_GAP_SHARE = 0.05  # share of the final gap by which float32 may change the objective
@@ -59,7 +59,7 @@ class WorkingSetAscent:
         fit_intercept: bool,
         tol: float,
         state: KernelState | None,
-        tuning: KernelTuning,
+        tuning: Tuning,
     ) -> None:
         self.rows, self.y, self.cap, self.loss, self.tol, self.tuning = rows, y, cap, loss, tol, tuning
         self.problem = loss.core(y, cap, k)
@@ -69,7 +69,7 @@ class WorkingSetAscent:
         self.proximal = 0.0
         if fit_intercept:
             # Where the rows cannot move a score by a margin, only the intercepts can: one sample must move them enough.
-            self.proximal = n / total_cap if square * total_cap < 1e-4 else tuning.proximal * square
+            self.proximal = n / total_cap if square * total_cap < 1e-4 else tuning.kernel.proximal * square
         # A lower bound for rows of (nearly) zero length; a larger curvature still gives an ascent step.
         self.curvature = np.maximum(rows.diagonal, np.maximum(1e-12 * square, 1e-7 / cap))
         self.alpha = np.zeros((n, k)) if state is None else np.array(state.alpha, dtype=np.float64)
@@ -195,7 +195,7 @@ class WorkingSetAscent:
         """Lengths to try next, from the last objective; the loss of ODM has no kinks and needs none."""
         longest = 0.0
         if self.norm > 0 and self.loss.name != "odm":
-            longest = self.tuning.stretch * min(1.0, self.tol * self.objective / self.norm)
+            longest = min(1.0, self.tol * self.objective / self.norm)
         self.extra_lengths = longest * STRETCHES
 
     def first_set(self, rng: np.random.Generator) -> np.ndarray:
@@ -203,7 +203,7 @@ class WorkingSetAscent:
         n = self.rows.n
         if self.alpha.any():
             return self.select()
-        size = min(n, self.rows.limit, max(self.tuning.min_set, int(self.tuning.first_set * n)))
+        size = min(n, self.rows.limit, self.tuning.kernel.min_set)
         return np.sort(rng.choice(n, size, replace=False))
 
     def ascend(self, W: np.ndarray, target: float, max_passes: int, seed: int) -> bool:
@@ -236,7 +236,7 @@ class WorkingSetAscent:
         )
         self.n_iter += out.n_iter
         self.n_updates += out.n_updates
-        if whole and out.n_updates <= self.tuning.incremental_steps * len(W) and rows.dtype == np.float32:
+        if whole and rows.dtype == np.float32:
             self.F, self.alpha[W] = F, alpha
         else:
             del F
@@ -251,19 +251,19 @@ class WorkingSetAscent:
 
     def select(self) -> np.ndarray:
         """The next working set."""
-        if self.rows.n <= min(self.tuning.min_set, self.rows.limit):
+        if self.rows.n <= min(self.tuning.kernel.min_set, self.rows.limit):
             return np.arange(self.rows.n)
         kept = self.rows.has()
         order = np.flatnonzero(self.sample_gaps)
         order = order[np.argsort(self.sample_gaps[order])]
         total = self.sample_gaps.sum()
-        order = order[np.cumsum(self.sample_gaps[order]) > self.tuning.gap_left_out * total]
+        order = order[np.cumsum(self.sample_gaps[order]) > self.tuning.kernel.gap_left_out * total]
         has = kept[order]
-        size = max(self.tuning.min_set, int(self.tuning.set_growth * kept.sum()))
+        size = max(self.tuning.kernel.min_set, int(self.tuning.kernel.set_growth * kept.sum()))
         chosen = self.free.astype(bool)
         chosen[order[has]] = True
         new = order[~has]
-        chosen[new[self.sample_gaps[new] > self.tuning.new_row_gap * total / self.rows.n][-size:]] = True
+        chosen[new[self.sample_gaps[new] > total / self.rows.n][-size:]] = True
         W = np.flatnonzero(chosen)
         if len(W) > self.rows.limit:
             W = np.sort(W[np.argpartition(self.sample_gaps[W], -self.rows.limit)[-self.rows.limit :]])

@@ -126,16 +126,16 @@ class _Solver:
         tuning: Tuning,
     ) -> None:
         self.problem, self.tol, self.max_iter, self.seed, self.verbose = problem, tol, max_iter, seed, verbose
-        self.tuning, self.float32_gap = tuning.many_classes, tuning.linear.float32_tol
+        self.tuning, self.float32_gap = tuning, tuning.common.float32_tol
         self.single = single  # whether class vectors are published in float32
         self.n_iter = 0
         self.floor = min(max(1e-2 * tol, 1e-10), 1e-4)  # of the weights of the classes, see BlockNormVectors
-        self.most = min(self.tuning.new_rivals + (problem.top_k if problem.loss == "top" else 0), problem.k - 1)
+        self.most = min(tuning.many_classes.new_rivals + (problem.top_k if problem.loss == "top" else 0), problem.k - 1)
         self.scan_flops = 2.0 * problem.rows.X.nnz * problem.k
 
     def run(self, state: ManyState | None) -> _Point:
         """Stages of passes and a scan until the certificate says enough."""
-        problem, tuning = self.problem, self.tuning
+        problem, tuning = self.problem, self.tuning.many_classes
         lists, multipliers = self._start(state)
         primal = full = self._value_at_zero()
         found, best = 4.0, None
@@ -149,7 +149,7 @@ class _Solver:
             )  # fmt: skip
             self.n_iter += max(1, out["passes"])
             multipliers, duals = out["b"], Lists(*out["duals"])
-            last = self.n_iter >= self.max_iter or since >= tuning.patience or not len(duals.cls)
+            last = self.n_iter >= self.max_iter or since >= self.tuning.common.patience or not len(duals.cls)
             exact = last or out["gap"] * found <= self.tol * primal
             point, lists, full = self._check(duals, multipliers, out["t"], dtype, exact=exact, last=last)
             if not exact and full <= self.tol * point.primal:  # sooner than expected

@@ -7,7 +7,7 @@ from typing import Any
 from scipy import sparse
 
 from ..._config import get_config
-from ..tuning import DEFAULT, ManyClassesTuning
+from ..tuning import DEFAULT, Tuning
 
 
 def dense_bytes(n_features: int, n_classes: int) -> int:
@@ -15,7 +15,7 @@ def dense_bytes(n_features: int, n_classes: int) -> int:
     return 8 * n_features * n_classes
 
 
-def suits(X: Any, n_classes: int, tuning: ManyClassesTuning = DEFAULT.many_classes) -> bool:
+def suits(X: Any, n_classes: int, tuning: Tuning = DEFAULT) -> bool:
     """Whether these rows and so many classes are a case for `solve_many`.
 
     The other solver holds W densely: it is out of the question where that exceeds what the user allows.  Else both
@@ -27,4 +27,4 @@ def suits(X: Any, n_classes: int, tuning: ManyClassesTuning = DEFAULT.many_class
         return False
     if dense_bytes(X.shape[1], n_classes) > get_config()["max_dense_bytes"]:
         return n_classes > 2
-    return n_classes >= tuning.many
+    return n_classes >= tuning.many_classes.many

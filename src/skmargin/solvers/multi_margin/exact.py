@@ -21,7 +21,7 @@ from ..blocks.newton import BlockState
 from ..blocks.passes import BlockProblem
 from ..blocks.plan import solve_in_memory, suits
 from ..dual.linear import solve_linear
-from ..dual.many_rows import SAMPLE_TOL, without_duals
+from ..dual.many_rows import without_duals
 from ..dual.plan import block_flops
 from ..dual.state import DualState
 from ..tuning import DEFAULT, Tuning
@@ -60,13 +60,13 @@ def solve_multi_margin(
     """
     (n, d), k = X.shape, n_classes
     strength = float(np.add.reduce(cap)) / ((k + 1) * n) * total_variance(*moments(X))
-    otherwise = block_flops(n, d, k, strength, tuning.linear)
+    otherwise = block_flops(n, d, k, strength, tuning)
     if suits(X, k, otherwise, tuning.blocks):  # without a copy of the rows with a constant feature
 
         def of_sample(X: Rows, y: np.ndarray, caps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             found = solve_multi_margin(
-                X, y, (k + 1) * caps, k, fit_intercept=fit_intercept, tol=SAMPLE_TOL, seed=seed, n_jobs=n_jobs,
-                tuning=tuning,
+                X, y, (k + 1) * caps, k, fit_intercept=fit_intercept,
+                tol=tuning.common.start_tol, seed=seed, n_jobs=n_jobs, tuning=tuning,
             )  # fmt: skip
             return found.W, found.b
 

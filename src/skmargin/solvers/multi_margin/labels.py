@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tuning import DEFAULT, MultiMarginTuning
+from ..tuning import DEFAULT, Tuning
 
 SWEEPS = 100  # over the prices of the classes, at most
 UNBALANCED = 0.001  # share of the rows that may be in excess in a class, where prices balance
@@ -46,7 +46,7 @@ def balanced_labels(
     mass: np.ndarray,
     least: np.ndarray,
     most: np.ndarray,
-    tuning: MultiMarginTuning = DEFAULT.multi_margin,
+    tuning: Tuning = DEFAULT,
 ) -> np.ndarray:
     """Labels of small total loss for which the mass of each class lies between two shares of all mass.
 
@@ -55,7 +55,7 @@ def balanced_labels(
     to `UNBALANCED` or one row.  Prices cannot part rows of equal losses: these move from class to class in the end.
     """
     n, k = losses.shape
-    if n <= tuning.exact_rows and n * k**2 <= tuning.exact_work and (mass == mass[0]).all():
+    if n * max(n, k**2) <= tuning.multi_margin.exact_work and (mass == mass[0]).all():
         low, high = np.floor(n * least).astype(np.intp), np.ceil(n * most).astype(np.intp)
         if np.array_equal(least, most):
             low = high = whole_counts(least, n)

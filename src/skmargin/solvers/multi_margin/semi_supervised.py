@@ -81,7 +81,7 @@ def solve_semi_supervised(
     def relabel(losses: np.ndarray) -> np.ndarray:
         if shares is None:
             return losses.argmin(axis=1)
-        return balanced_labels(losses, cap[unlabeled], *shares, tuning.multi_margin)
+        return balanced_labels(losses, cap[unlabeled], *shares, tuning)
 
     labels = y.copy()
     labels[unlabeled] = relabel(label_losses(steps.scores(machine, unlabeled)))

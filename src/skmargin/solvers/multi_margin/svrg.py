@@ -29,7 +29,7 @@ from ..._runtime.progress import print_line, report
 from ...rows.arrays import Rows, core_rows
 from ...rows.gram import row_blocks
 from ..dual.state import relative_gap
-from ..tuning import DEFAULT, MultiMarginTuning, Tuning
+from ..tuning import DEFAULT, Tuning
 
 
 @dataclass(frozen=True)
@@ -129,24 +129,24 @@ class Adaptive:
     """A step that falls where an epoch gains too little; several of these in a row end the run."""
 
     step: float
-    tuning: MultiMarginTuning
+    tuning: Tuning
     halvings: int = 0
 
     @property
     def share_done(self) -> float:
         """How near the end is, from 0 to 1."""
-        return self.halvings / self.tuning.halvings
+        return self.halvings / self.tuning.common.patience
 
     @property
     def over(self) -> bool:
         """Whether nothing moves any more."""
-        return self.halvings == self.tuning.halvings
+        return self.halvings == self.tuning.common.patience
 
     def accepts(self, value: float, new: float, tol: float) -> bool:
         """Whether the epoch from ``value`` to ``new`` counts."""
         small = not (value - new) / value > 0.01 * tol
         self.halvings = self.halvings + 1 if small else 0
-        self.step *= self.tuning.shrink if small else self.tuning.grow
+        self.step *= 0.5 if small else self.tuning.multi_margin.grow
         return new < value
 
 
@@ -173,9 +173,7 @@ def solve_svrg(
     if state is not None and state.W.shape == W.shape:  # duals fit every number of features, a point only its own
         W, b = state.W, state.b if fit_intercept else b
     rule: Constant | Adaptive = (
-        Adaptive(first_step(X, cap, n_classes), tuning.multi_margin)
-        if learning_rate is None
-        else Constant(learning_rate)
+        Adaptive(first_step(X, cap, n_classes), tuning) if learning_rate is None else Constant(learning_rate)
     )
     *_, value = epoch(X, y, cap, W, b, fit_intercept=fit_intercept, step=0.0, seed=seed)
     trajectory, mixture = [value], Mixture(X, y, cap, n_classes, fit_intercept)

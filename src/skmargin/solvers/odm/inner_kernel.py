@@ -22,7 +22,7 @@ from ..._core import _ext
 from ...rows.kernel_rows import KernelRows
 from ..dual.kernel import solve_kernel_dual
 from ..dual.kernel_factor import factor
-from ..dual.plan import can_factor, first_method_iterations, newton_step_flops
+from ..dual.plan import can_factor, factor_cost, first_method_iterations, newton_step_flops
 from ..dual.state import DualLists, KernelState, bound_below, coefficients
 from ..primal.factor import pivoted
 from ..tuning import Tuning
@@ -55,9 +55,9 @@ class KernelInner:
     def __init__(self, rows: KernelRows, problem: OdmProblem, limits: Limits, start: KernelPoint | None = None) -> None:
         self.rows, self.problem, self.limits, self.n_iter = rows, problem, limits, 0
         tuning = limits.tuning
-        factored = can_factor(rows.n, rows.cache_size, tuning.kernel)
+        factored = can_factor(rows.n, rows.cache_size, tuning)
         # Block steps left before the next method.
-        self.budget = tuning.odm.factor_after * rows.n if factored else np.inf
+        self.budget = factor_cost(rows.n, tuning) if factored else np.inf
         self.R: np.ndarray | None = None
         self.state: KernelState | None = None
         self.ratio: Any = 1.0  # of the weights to those of the start
@@ -81,7 +81,7 @@ class KernelInner:
                 alpha[np.arange(len(rivals)), rivals] += np.minimum(0, old).sum(axis=1)
                 moved = np.flatnonzero((alpha != old).any(axis=1))
             state, self.ratio = replace(state, alpha=alpha), 1.0
-        last = max_iter if self.budget == np.inf else first_method_iterations(max_iter, self.limits.tuning.linear)
+        last = max_iter if self.budget == np.inf else first_method_iterations(max_iter)
         state = solve_kernel_dual(
             self.rows, problem.y, problem.cap, problem.n_classes, "odm", mu=mu, theta=problem.theta, rivals=rivals,
             fit_intercept=problem.fit_intercept, tol=tol,
@@ -130,7 +130,6 @@ class FactorInner:
         point = LinearPoint(start.coef.T @ R, b, duals, b, start.y, start.cap)
         self.newton = NewtonInner(R, problem, limits.seed, point)
         self.rows, self.problem, self.n_iter = rows, problem, 0
-        self.dual_steps = limits.tuning.odm.dual_newton_steps
         self.objective = self.gap = np.inf
         self._set(start.of(problem))
 
@@ -163,7 +162,7 @@ class FactorInner:
         bound = steps(max_iter, from_duals=False)
         W, scores, objective = newton.W, newton.scores, newton.objective
         if self.n_iter < max_iter:
-            bound = max(bound, steps(min(max_iter, self.n_iter + self.dual_steps), from_duals=True))
+            bound = max(bound, steps(self.n_iter + first_method_iterations(max_iter - self.n_iter), from_duals=True))
         self._publish(None, newton.scores, newton.objective, mu, rivals, bound)
         if not reached():
             coef = linalg.lstsq(newton.X.T, W.T, check_finite=False)[0]
@@ -217,7 +216,7 @@ class FactorInner:
 
 def small_factor(rows: KernelRows, k: int, tuning: Tuning) -> np.ndarray | None:
     """A factor of the kernel matrix, if there is one that is small enough for Newton steps."""
-    most = tuning.odm.newton_parameters // k
+    most = tuning.common.most_factored // k
     some = np.linspace(0, rows.n - 1, min(rows.n, 2 * most)).astype(np.intp)
     part = rows.square(some)[:, : len(some)].astype(np.float64)  # its rank is a lower bound, and cheaper
     if pivoted(part, rows.dtype)[0].shape[1] > most:
@@ -229,7 +228,7 @@ def small_factor(rows: KernelRows, k: int, tuning: Tuning) -> np.ndarray | None:
 def newton_updates(R: np.ndarray, k: int, tuning: Tuning) -> float:
     """Block steps, each of which changes n scores of k classes, that cost as much as Newton steps on these rows."""
     n, r = R.shape
-    return tuning.linear.newton_steps * newton_step_flops(n, r, k, tuning.linear) / (2 * n * k)
+    return tuning.linear.newton_steps * newton_step_flops(n, r, k, tuning) / (2 * n * k)
 
 
 def scores_and_half_norm(point: KernelPoint) -> tuple[np.ndarray, float]:

@@ -20,7 +20,7 @@ from scipy import sparse
 from ..._core import _ext
 from ..._runtime.threads import blas_threads
 from ...rows.arrays import Rows, core_rows, moments, suitable_storage
-from ..dual.plan import float32_suffices, is_small, newton_step_flops
+from ..dual.plan import float32_suffices, is_small, newton_step_flops, passes_flops
 from ..dual.state import GAP_FLOOR, DualLists
 from ..tuning import DEFAULT, Tuning
 from .outer import Limits, OdmProblem, OdmSolution, best_of
@@ -48,11 +48,11 @@ class LinearInner:
 
     def __init__(self, X: Rows, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> None:
         self.problem, self.seed, self.tuning, self.n_iter = problem, limits.seed, limits.tuning, 0
-        self.X = X = suitable_storage(X, self.tuning.storage)
+        self.X = X = suitable_storage(X, self.tuning)
         mean, square = moments(X)
         self.mean = mean if problem.fit_intercept else None
-        linear = self.tuning.linear
-        single = limits.tol >= linear.float32_tol and not is_small(X, linear) and float32_suffices(mean, square)
+        single = limits.tol >= self.tuning.common.float32_tol and not is_small(X, self.tuning)
+        single = single and float32_suffices(mean, square)
         self.dtype: Any = np.float32 if single else np.float64
         self.rows = core_rows(X, self.dtype)
         self.budget = newton_budget(X, problem, self.tuning)
@@ -190,18 +190,18 @@ def with_rivals(duals: DualLists, rivals: np.ndarray) -> DualLists:
 def newton_budget(X: Rows, problem: OdmProblem, tuning: Tuning) -> float:
     """Flops that block ascent may spend before Newton steps take over; infinite with too many parameters."""
     (n, d), k = X.shape, problem.n_classes
-    if d * k > tuning.odm.newton_parameters or (sparse.issparse(X) and n * d > tuning.storage.dense_numbers):
-        return np.inf
-    return tuning.linear.newton_steps * newton_step_flops(n, d, k, tuning.linear)
+    return tuning.linear.newton_steps * newton_step_flops(n, d, k, tuning)
 
 
 def newton_pays(X: Rows, problem: OdmProblem, tuning: Tuning = DEFAULT) -> bool:
-    """Whether to begin with Newton steps: few parameters, and a tiny problem or losses strong against the penalty."""
-    if X.shape[0] * X.shape[1] * problem.n_classes <= tuning.linear.tiny_work:
+    """Whether to begin with Newton steps: a tiny problem, or few parameters and losses strong against the penalty."""
+    if X.shape[0] * X.shape[1] * problem.n_classes <= tuning.common.tiny_work:
         return True
-    if sparse.issparse(X) or np.isinf(newton_budget(X, problem, tuning)):
+    if sparse.issparse(X) or X.shape[0] < X.shape[1] * problem.n_classes:
         return False
-    return bool(problem.cap @ np.einsum("ij,ij->i", X, X) >= tuning.odm.newton_strength * len(problem.y))
+    strength = float(problem.cap @ np.einsum("ij,ij->i", X, X)) / len(problem.y)
+    (n, d), k = X.shape, problem.n_classes
+    return passes_flops(n, d, k, strength, tuning) > newton_budget(X, problem, tuning)
 
 
 def solve_odm_linear(X: Rows, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
@@ -211,5 +211,5 @@ def solve_odm_linear(X: Rows, problem: OdmProblem, limits: Limits, start: Linear
 
 def solve_odm_newton(X: Rows, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
     """Newton steps at once; ``start`` belongs to the same rows and labels.  Tiny problems are solved to rounding."""
-    polish = X.shape[0] * X.shape[1] * problem.n_classes <= limits.tuning.linear.tiny_work
+    polish = X.shape[0] * X.shape[1] * problem.n_classes <= limits.tuning.common.tiny_work
     return best_of(problem, limits, polish, start, lambda first: NewtonInner(X, problem, limits.seed, first))

@@ -16,7 +16,6 @@ from ...rows.arrays import moments, total_variance
 from ..blocks.newton import BlockState
 from ..blocks.passes import BlockProblem
 from ..blocks.plan import solve_in_memory, suits
-from ..dual.many_rows import SAMPLE_TOL
 from ..dual.plan import block_flops
 from ..dual.state import DualLists
 from .inner_linear import LinearPoint, newton_pays, solve_odm_linear, solve_odm_newton
@@ -29,7 +28,7 @@ def solve_sample(
     """Class vectors and intercepts for some of the rows."""
     machine = OdmProblem(y, caps, problem.n_classes, problem.mu, problem.theta, problem.intercept == "free")
     solve = solve_odm_newton if newton_pays(X, machine, limits.tuning) else solve_odm_linear
-    point = solve(X, machine, replace(limits, tol=SAMPLE_TOL)).point
+    point = solve(X, machine, replace(limits, tol=limits.tuning.common.start_tol)).point
     return point.W, point.b
 
 
@@ -39,7 +38,7 @@ def solve_many(
     """The solution, or None where this method does not suit."""
     (n, d), k = X.shape, odm.n_classes
     strength = float(np.add.reduce(odm.cap)) / n * total_variance(*moments(X))
-    otherwise = block_flops(n, d, k, strength, limits.tuning.linear)
+    otherwise = block_flops(n, d, k, strength, limits.tuning)
     if limits.n_init > 1 or not suits(X, k, otherwise, limits.tuning.blocks):
         return None
     intercept = "free" if odm.fit_intercept else "none"

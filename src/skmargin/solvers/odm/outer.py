@@ -13,7 +13,7 @@ with equality where r_i is the closest rival.  So::
 
     W = argmin of T with mu = 0 (convex)
     repeat  r_i = closest rival under W
-            W = argmin of Q from the last duals, until Q - D <= max(rho (T_old - D), floor tol Q)   (OdmTuning)
+            W = argmin of Q from the last duals, until Q - D <= max(rho (T_old - Q), floor tol Q)   (OdmTuning)
             stop if T_old - D <= tol T_old      (the old W minimises its own majoriser)
 
 T never rises: T(W) <= Q(W) <= T_old by the inner stopping test; a step that rounding makes worse is not taken.  The
@@ -160,7 +160,7 @@ class MajorizeMinimize:
     """The outer loop, with the best point so far."""
 
     def __init__(self, problem: OdmProblem, inner: InnerSolver, limits: Limits) -> None:
-        self.problem, self.inner, self.max_iter, self.tuning = problem, inner, limits.max_iter, limits.tuning.odm
+        self.problem, self.inner, self.max_iter, self.tuning = problem, inner, limits.max_iter, limits.tuning
         self.objectives: list[float] = []
         self.gap = self.excess = np.inf
         self.iterate: Iterate | None = None
@@ -222,7 +222,7 @@ class MajorizeMinimize:
 
     def run(self, tol: float, max_outer: int, rivals: np.ndarray | None = None) -> None:
         """Outer steps until none can gain more than the share ``tol`` of T; ``rivals`` are those of the first step."""
-        mu, floor, gain = self.problem.mu, self.tuning.inner_tol * tol, self.tuning.inner_gain
+        mu, floor, share = self.problem.mu, self.tuning.common.inner_goal * tol, self.tuning.odm.inner_gap
         if mu == 0:  # convex: `start` has solved it
             return
         for _ in range(max_outer):
@@ -230,13 +230,13 @@ class MajorizeMinimize:
             if self.inner.n_iter >= self.max_iter or self.excess <= tol:
                 return
             if rivals is not None:  # they do not majorise at the old point
-                iterate, _ = self._solve(mu, rivals, self.tuning.start_tol, 0.0, 0.0)
+                iterate, _ = self._solve(mu, rivals, self.tuning.common.start_tol, 0.0, 0.0)
                 rivals = None
                 self.objectives.clear()
                 self._accept(iterate)
                 continue
             assert self.iterate is not None
-            iterate, reached = self._solve(mu, self.iterate.closest, floor, gain / (1 - gain), T, self.iterate)
+            iterate, reached = self._solve(mu, self.iterate.closest, floor, share, T, self.iterate)
             self.excess = self._to_bound(T)
             report_gap(self.excess, tol)
             if iterate is not self.iterate:
@@ -273,7 +273,7 @@ def majorize_minimize(
 ) -> OdmSolution:
     """Solve to ``tol``; ``polish`` then goes on to rounding, which costs next to nothing for tiny problems."""
     loop = MajorizeMinimize(problem, inner, limits)
-    loop.start(limits.tol if problem.mu == 0 else max(limits.tol, limits.tuning.odm.start_tol), warm)
+    loop.start(limits.tol if problem.mu == 0 else max(limits.tol, limits.tuning.common.start_tol), warm)
     loop.run(limits.tol, limits.max_outer, rivals)
     end = loop.end(limits.tol)
     if not polish or not end.converged or end.n_iter >= limits.max_iter:

@@ -133,7 +133,7 @@ def _freeze_and_minimize(problem: OdmProblem, limits: Limits, inner: _Frozen) ->
     while len(objectives) <= limits.max_outer and n_iter < limits.max_iter and not converged:
         closest = np.arange(len(problem.y)), problem.rivals(inner.scores)
         frozen = inner.scores[closest].astype(np.float64)
-        tol = limits.tuning.odm.inner_tol * limits.tol
+        tol = limits.tuning.common.inner_goal * limits.tol
         passes, gap = inner.solve(frozen, tol, limits.max_iter - n_iter, limits.seed + n_iter)
         n_iter += passes
         objectives.append(true_objective())

@@ -131,7 +131,7 @@ class _Smoothed:
         options = {
             "maxiter": max(1, limits.max_iter - done),
             "maxfun": 10 * limits.max_iter,
-            "maxcor": limits.tuning.odm.lbfgs_memory,
+            "maxcor": limits.tuning.common.lbfgs_memory,
             "ftol": 1e-3 * limits.tol,
             "gtol": 0.0,
         }

@@ -111,7 +111,7 @@ def run_adam(
 
     A smoother problem makes the bound only: its slopes are a better dual point than subgradients.
     """
-    loss, penalty, level = objective.loss, objective.penalty, objective.tuning.warm_level
+    loss, penalty, level = objective.loss, objective.penalty, min(tol, objective.tuning.common.start_tol)
     smooth = objective.with_pieces(loss.smoothed(level), penalty.smoothed(level / objective.row_size))
     rows = objective.rows.X
     adam = AdamState.start(theta.astype(rows.dtype, copy=False))
@@ -121,7 +121,7 @@ def run_adam(
             fit_intercept=objective.fit_intercept, eps=objective.eps, learning_rate=learning_rate,
             batch_size=batch_size, total=objective.total, rng=rng,
         )  # fmt: skip
-        if epoch % objective.tuning.adam_check == 0 or epoch == max_iter:
+        if epoch % objective.tuning.common.check_every == 0 or epoch == max_iter:
             point = smooth.point(objective.centred(adam.theta.astype(np.float64, copy=False)))
             state = PrimalState(point.theta, smooth.certificate(point, objective), 0.0, epoch)
             report(epoch / max_iter)

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from ..._runtime.progress import print_line, report_gap
-from ..tuning import PrimalTuning
+from ..tuning import Tuning
 from .lbfgs import lbfgs
 from .line_search import line_search
 from .newton import explicit_is_cheap, newton_cg
@@ -49,7 +49,7 @@ class PrimalState:
 def choose_solver(objective: PrimalObjective, start: Point, level: float) -> str:
     """Newton where the whole Hessian is cheap or where few pairs have most of it, L-BFGS elsewhere."""
     tuning = objective.tuning
-    narrow = level < tuning.narrow and Pairs(objective, start).n_strong() <= tuning.few_pairs
+    narrow = level < tuning.primal.first_level * tuning.primal.level_factor and Pairs(objective, start).are_few()
     return "newton-cg" if narrow or explicit_is_cheap(objective) else "lbfgs"
 
 
@@ -82,18 +82,19 @@ def minimise(
     """
     tuning = objective.tuning
     run = _Run(solver, 0.1 / objective.row_size, max_iter, verbose, tuning)
-    level = tuning.first_level
+    level = tuning.primal.first_level
     if theta is None:
         theta = np.zeros(objective.shape)
     else:  # a good start would be lost on a coarse level
-        stage = run.stage(objective, tuning.warm_level)
+        finest = min(tol, tuning.common.start_tol)
+        stage = run.stage(objective, finest)
         start = _scaled(stage, stage.point(theta))
-        theta, good = start.theta, stage.certificate(start, objective).relative < tuning.warm_gap
-        level = tuning.warm_level if good else tuning.first_level * tuning.level_factor**2
-    single = objective.rows.X.size * objective.n_classes >= tuning.float32_work
+        theta = start.theta
+        level = max(finest, level * stage.certificate(start, objective).relative)
+    single = objective.rows.X.size * objective.n_classes >= tuning.common.pass_work
     near = float(np.linalg.norm(objective.centre)) <= _FAR * objective.row_size
     if single and near and not explicit_is_cheap(objective):
-        goal = max(tol, tuning.float32_gap)
+        goal = max(tol, tuning.common.float32_tol)
         state = run.descend(objective.astype(np.float32), theta.astype(np.float32), level, goal, True)
         theta, level = state.theta.astype(np.float64), state.level
     return run.descend(objective, theta, level, tol, False)
@@ -147,7 +148,7 @@ class _Run:
     unit: float
     max_iter: int
     verbose: int
-    tuning: PrimalTuning
+    tuning: Tuning
     n_iter: int = 0
     n_lbfgs: int = 0
 
@@ -159,10 +160,8 @@ class _Run:
 
     def _lbfgs_failed(self, objective: PrimalObjective) -> bool:
         """Whether L-BFGS has cost what Newton steps with the whole Hessian, if that is possible, would have cost."""
-        size, tuning = objective.shape[0] * objective.shape[1], self.tuning
-        if self.solver != "auto" or size > tuning.explicit_parameters:
-            return False
-        return self.n_lbfgs > tuning.lbfgs_steps + tuning.lbfgs_steps_parameter * size
+        size, common = objective.shape[0] * objective.shape[1], self.tuning.common
+        return self.solver == "auto" and common.can_factor(size) and self.n_lbfgs > common.passes_per_parameter * size
 
     def stage(self, target: PrimalObjective, level: float) -> PrimalObjective:
         """The problem without kinks narrower than ``level``; distances have their own unit."""
@@ -179,7 +178,7 @@ class _Run:
                 return state
             theta, descent.checks_without_progress = state.theta, 0
             if end is _End.LOWER_LEVEL:
-                level = max(level * self.tuning.level_factor, _LOWEST)
+                level = max(level * self.tuning.primal.level_factor, _LOWEST)
 
     def solve_stage(self, descent: _Descent, theta: np.ndarray, level: float) -> tuple[PrimalState, _End]:
         """Iterate on one level of smoothing; where it ends, and why."""
@@ -188,7 +187,7 @@ class _Run:
         exact = stage.loss is target.loss and stage.penalty is target.penalty
         start = stage.point(theta)
         method = self.method(stage, start, level)
-        every = self.tuning.lbfgs_check if method is lbfgs else 1
+        every = self.tuning.common.check_every if method is lbfgs else 1
         for step, (point, _) in enumerate(method(stage, start)):
             self.n_iter += step > 0
             self.n_lbfgs += method is lbfgs
@@ -201,7 +200,7 @@ class _Run:
             end = self._end(descent, state, stage, exact, method is lbfgs)
             if end is not None:
                 return state, end
-            share = self.tuning.solver_share
+            share = self.tuning.primal.solver_share
             if own and step and own[0].primal - own[0].dual <= share * (certificate.primal - certificate.dual):
                 return state, _End.LOWER_LEVEL
         # No step decreases the value: all that this precision can do.
@@ -231,8 +230,8 @@ class _Run:
         Rounded slopes can leave the gap wide for ever: where the penalty is a norm, their dual point is scaled until
         it is feasible, by a factor that says how large their rounding is beside ``alpha``.
         """
-        near = exact and descent.best_gap < 0.1 and descent.checks_without_progress >= self.tuning.patience
-        return near or descent.checks_without_fall >= self.tuning.patience
+        near = exact and descent.best_gap < 0.1 and descent.checks_without_progress >= self.tuning.common.patience
+        return near or descent.checks_without_fall >= self.tuning.common.patience
 
     def _report(self, state: PrimalState, tol: float) -> None:
         report_gap(state.gap, tol)

@@ -18,7 +18,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from ..._runtime.shared_rows import converted_whole
 from ...rows.gram import row_blocks
-from ..tuning import DEFAULT, PrimalTuning
+from ..tuning import DEFAULT, Tuning
 from .rows import RowProducts
 
 
@@ -82,7 +82,7 @@ class WideRows:
 
     X: np.ndarray
     factor: GramFactor
-    tuning: PrimalTuning
+    tuning: Tuning
 
     def vectors(self, V: np.ndarray) -> np.ndarray:
         """Weights of the features (d, k) from those of the coordinates."""
@@ -96,7 +96,7 @@ class WideRows:
         return RowProducts(self.X, self.factor.pivots, np.float64, self.tuning)
 
 
-def wide_rows(X: np.ndarray, tuning: PrimalTuning = DEFAULT.primal) -> tuple[WideRows, np.ndarray]:
+def wide_rows(X: np.ndarray, tuning: Tuning = DEFAULT) -> tuple[WideRows, np.ndarray]:
     """Coordinates for these rows, which others may share, and the rows in them."""
 
     def make(whole: np.ndarray, n_different: int) -> WideRows:

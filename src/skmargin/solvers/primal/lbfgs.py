@@ -19,7 +19,7 @@ Map = Callable[[np.ndarray], np.ndarray]
 
 def lbfgs(objective: PrimalObjective, point: Point) -> Iterator[tuple[Point, np.ndarray]]:
     """Yield the start and then each iterate with its gradient; ends where no step decreases the value any more."""
-    pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=objective.tuning.lbfgs_memory)
+    pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=objective.tuning.common.lbfgs_memory)
     gradient = objective.gradient(point)
     precondition = objective.preconditioner()
     while True:

@@ -23,8 +23,8 @@ Map = Callable[[np.ndarray], np.ndarray]
 def explicit_is_cheap(objective: PrimalObjective) -> bool:
     """Whether the whole Hessian of the problem is small enough to be formed."""
     size, tuning = objective.shape[0] * objective.shape[1], objective.tuning
-    small = size <= tuning.explicit_small and objective.rows.shape[0] * size**2 <= tuning.explicit_work
-    return small and not objective.rows.sparse
+    work = (objective.rows.shape[0] + size / 6) * size**2  # to form it, and a Cholesky factor
+    return work <= tuning.primal.explicit_work and not objective.rows.sparse
 
 
 def newton_cg(objective: PrimalObjective, point: Point, explicit: bool = False) -> Iterator[tuple[Point, np.ndarray]]:
@@ -35,16 +35,16 @@ def newton_cg(objective: PrimalObjective, point: Point, explicit: bool = False) 
     explicit = explicit or explicit_is_cheap(objective)
     gradient = objective.gradient(point)
     first_norm = float(np.linalg.norm(gradient)) or 1.0
-    tuning, most = objective.tuning, objective.tuning.pairs
+    tuning, most = objective.tuning, objective.tuning.primal.pairs
     while True:
         yield point, gradient
         if explicit:
             D = _direct_step(objective.explicit_hessian(point), gradient, objective.fit_intercept)
         else:
-            forcing = min(tuning.forcing, (float(np.linalg.norm(gradient)) / first_norm) ** 0.5)
+            forcing = min(tuning.primal.forcing, (float(np.linalg.norm(gradient)) / first_norm) ** 0.5)
             D, n_products = _pair_step(objective, point, gradient, forcing, most)
-            if n_products > tuning.many_cg:
-                most = min(2 * most, tuning.most_pairs)
+            if n_products > tuning.primal.many_cg:
+                most = min(2 * most, max(most, tuning.common.most_factored))
         slope = float(np.vdot(gradient, D))
         if not slope < 0:
             return

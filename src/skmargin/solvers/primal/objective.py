@@ -24,7 +24,7 @@ from ..._runtime.shared_rows import window
 from ...losses import Own, SmoothLoss
 from ...regularizers import SmoothPenalty
 from ...rows.gram import row_blocks, squared_norms
-from ..tuning import DEFAULT, PrimalTuning
+from ..tuning import DEFAULT, Tuning
 from .rows import RowProducts
 
 _LARGE = 30.0  # times the median variance, from which a feature has its own unit in the preconditioner
@@ -76,7 +76,7 @@ class PrimalObjective:
         penalty: SmoothPenalty,
         fit_intercept: bool = True,
         eps: float = 0.0,
-        tuning: PrimalTuning = DEFAULT.primal,
+        tuning: Tuning = DEFAULT,
         n_jobs: int | None = 1,
     ) -> None:
         self.rows, self.tuning = RowProducts(X, dtype=np.float64, tuning=tuning, n_jobs=n_jobs), tuning
@@ -247,7 +247,7 @@ class PrimalObjective:
         n, d = self.rows.shape
         if self.rows.sparse:
             return lambda G: G
-        some = slice(0, n, max(1, n // self.tuning.precondition_rows))
+        some = slice(0, n, max(1, n // self.tuning.primal.precondition_rows))
         weight = self.weight[some] / float(self.weight[some].sum())
         B = (self.rows.X[some] - self.centre) * np.sqrt(weight).astype(self.rows.dtype)[:, None]
         sizes = np.einsum("ij,ij->j", B, B, dtype=np.float64)

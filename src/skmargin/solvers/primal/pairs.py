@@ -49,13 +49,13 @@ class Pairs:
         distances = (squares[:, None] + squares - 2 * inverse) * self.size
         self.strength = self.h * distances.astype(self.h.dtype)[y]
 
-    def n_strong(self) -> int:
-        """How many pairs have more curvature than the penalty."""
-        return int(np.count_nonzero(self.strength > 1))
+    def are_few(self) -> bool:
+        """Whether few pairs have more curvature than the penalty."""
+        return int(np.count_nonzero(self.strength > 1)) <= self.tuning.primal.few_pairs
 
     def _strongest(self, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Samples and classes of at most so many pairs; all where they are that few."""
-        strong = self.strength >= (self.tuning.strong_pair if self.strength.size > most else 0)
+        strong = self.strength >= (self.tuning.primal.strong_pair if self.strength.size > most else 0)
         n_strong = int(np.count_nonzero(strong))
         if n_strong > most:
             strong &= self.strength >= np.partition(self.strength[strong], n_strong - most)[n_strong - most]
@@ -63,15 +63,13 @@ class Pairs:
         return sample[:most], other[:most]
 
     def hessian(self) -> Map:
-        """The Hessian's map without the samples that hardly count, at small smoothing nearly all."""
-        if self.objective.rows.X.size * self.objective.n_classes < self.tuning.few_products:
-            return self.objective.hessian(self.point)
+        """The Hessian's map without the samples that hardly count, where these are most of them."""
         sizes, weights = (A.sum(axis=1, dtype=np.float64) for A in (self.strength, self.h))
         order = np.argsort(sizes)
         dropped, lost = np.cumsum(sizes[order]), np.cumsum(weights[order])
-        first = np.searchsorted(dropped, self.tuning.dropped * self.n_features, side="right")
+        first = np.searchsorted(dropped, self.tuning.primal.strong_pair * self.n_features, side="right")
         first = min(first, np.searchsorted(lost, _LOST * lost[-1], side="right"))
-        if first < self.tuning.few_left_out * len(order):
+        if 2 * first < len(order):
             return self.objective.hessian(self.point)
         some, at = self.objective.some_rows(self.point, np.sort(order[first:]))
         return some.hessian(at)

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ..._runtime.shared_rows import converted, window
 from ..._runtime.threads import on_threads, thread_count
-from ..tuning import DEFAULT, PrimalTuning
+from ..tuning import DEFAULT, Tuning
 
 Map = Callable[[np.ndarray], np.ndarray]
 
@@ -34,12 +34,12 @@ class RowProducts:
         X: Any,
         kept: np.ndarray | None = None,
         dtype: Any = None,
-        tuning: PrimalTuning = DEFAULT.primal,
+        tuning: Tuning = DEFAULT,
         n_jobs: int | None = 1,
     ) -> None:
         self.n_jobs = n_jobs
         self.dtype, self.tuning = np.dtype(dtype or X.dtype), tuning
-        if X.dtype != self.dtype and X.size * self.dtype.itemsize <= tuning.copy_bytes:
+        if X.dtype != self.dtype and X.size <= tuning.common.cache_numbers:
             X = X.astype(self.dtype)
         self.X, self.kept, self.sparse = X, kept, sparse.issparse(X)
         self.shape: tuple[int, int] = (X.shape[0] if kept is None else len(kept), X.shape[1])
@@ -49,7 +49,7 @@ class RowProducts:
 
     def some(self, kept: np.ndarray) -> RowProducts:
         """Some of all rows."""
-        few = not self.sparse and len(kept) * self.shape[1] * self.dtype.itemsize <= self.tuning.copy_bytes
+        few = not self.sparse and len(kept) * self.shape[1] <= self.tuning.common.cache_numbers
         if few or self.transposes:
             return RowProducts(self.X[kept], dtype=self.dtype, tuning=self.tuning, n_jobs=self.n_jobs)
         return RowProducts(self.X, kept, self.dtype, self.tuning, self.n_jobs)
@@ -122,7 +122,7 @@ class RowProducts:
             assert G is not None
             return G, total
 
-        found = self._run(block, _blocks(len(parts), self._work(W.shape[1]) // self.tuning.block_work))
+        found = self._run(block, _blocks(len(parts), self._work(W.shape[1]) // self.tuning.common.pass_work))
         return _total(G for G, _ in found), _total(total for _, total in found).astype(W.dtype)
 
     def gram(self, centre: np.ndarray, dtype: Any = None) -> np.ndarray:
@@ -134,7 +134,7 @@ class RowProducts:
             u = X @ centre
             return (X @ X.T).toarray() - u[:, None] - u + centre @ centre
         K = np.zeros((n, n), dtype or self.dtype)
-        step = max(self.tuning.gram_columns, self.tuning.chunk_bytes // (K.itemsize * max(1, n)))
+        step = self.tuning.common.block_of(n)
         for start in range(0, d, step):
             columns = slice(start, start + step)
             X = np.subtract(self.X[:, columns][kept], centre[columns], dtype=K.dtype)
@@ -152,7 +152,7 @@ class RowProducts:
 
     def _blocks(self, n_columns: int) -> list[slice]:
         """Blocks of rows of a product, for the threads."""
-        blocks = _blocks(self.shape[0], self._work(n_columns) // self.tuning.block_work)
+        blocks = _blocks(self.shape[0], self._work(n_columns) // self.tuning.common.pass_work)
         if not self.sparse or self.kept is not None or len(blocks) == 1:
             return blocks
         wanted = np.linspace(0, self.X.nnz, len(blocks) + 1)[1:-1]  # as many numbers in each
@@ -165,7 +165,7 @@ class RowProducts:
             yield rows
             return
         width = self.X.nnz // max(1, self.X.shape[0]) if self.sparse else self.shape[1]
-        most = self.tuning.chunk_bytes // self.dtype.itemsize
+        most = self.tuning.common.cache_numbers
         step = max(1, (max(most, 4 * self.shape[1]) if self.sparse else most) // max(1, width))
         for start in range(rows.start, rows.stop, step):
             yield slice(start, min(start + step, rows.stop))

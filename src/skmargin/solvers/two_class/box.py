@@ -18,7 +18,7 @@ import numpy as np
 from scipy import linalg
 
 from ..._core import _ext
-from ..tuning import DEFAULT, TwoClassTuning
+from ..tuning import DEFAULT, Tuning
 
 EXACT = 1e-14  # relative gap that rounding allows
 INTERIOR_STEPS, POLISH_STEPS = 100, 20  # limits that are not met: a fifth of them is usual
@@ -42,7 +42,7 @@ class Box:
     patience: int
     block: Callable[[np.ndarray], np.ndarray]
     ascend: Callable[..., Any]
-    tuning: TwoClassTuning = DEFAULT.two_class
+    tuning: Tuning = DEFAULT
 
     def margins(self, g: np.ndarray) -> np.ndarray:
         """``y f`` of a dual point."""
@@ -63,8 +63,8 @@ Found = tuple[np.ndarray, float, float]  # g, objective, relative gap
 def maximise(box: Box, tol: float, max_iter: int, seed: int, g: np.ndarray) -> tuple[np.ndarray, float, float, int]:
     """Solve to a relative gap of ``tol``, and exactly where that is cheap: g, objective, relative gap, passes."""
     zero, passes = np.zeros(len(box.y)), 0
-    free_passes = box.tuning.extra_work // max(1, box.pass_cost)
-    limit, aim = max(box.tuning.ascent_passes, box.patience), tol
+    free_passes = box.tuning.common.call_work // max(1, box.pass_cost)
+    limit, aim = box.patience, tol
     best: Found = (g, np.inf, np.inf)
     while True:
         limit = min(max_iter - passes, limit)
@@ -145,7 +145,7 @@ def polish(box: Box, g: np.ndarray, gap: float) -> Found | None:
     for _ in range(POLISH_STEPS):
         wish = u + (1 - d) / A
         free = np.flatnonzero((wish > 0) & (wish < cap))
-        if len(free) > box.tuning.polish_rows:
+        if len(free) ** 3 > box.tuning.common.call_work:
             return best
         u = np.clip(u, 0, cap)
         u = np.where(wish >= cap, cap, np.where(wish <= 0, 0.0, u))

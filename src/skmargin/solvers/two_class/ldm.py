@@ -194,7 +194,7 @@ def _solve_gram(
         patience=len(y),
         block=lambda free: Kt[np.ix_(free, free)],
         ascend=partial(_ext.box_ascent, Kt),
-        tuning=tuning.two_class,
+        tuning=tuning,
     )
     solver = cache(lambda: _spread_solver(K, problem))
 
@@ -283,8 +283,8 @@ def solve_features_ldm(
 ) -> LDMState:
     """Hinge LDM on features, dense or sparse; ``f = X coef``."""
     n, d = X.shape
-    many = d > tuning.two_class.few_features
-    if many or (sparse.issparse(X) and n * d > tuning.storage.dense_numbers):
+    many = not tuning.common.can_factor(d)
+    if many or (sparse.issparse(X) and n * d > tuning.common.dense_numbers):
         return _solve_many(X, problem, tol, max_iter, seed, state, tuning)
     p, y = problem.p, problem.y
     L = _spread_triangle(X, problem)
@@ -300,10 +300,10 @@ def solve_features_ldm(
         pass_cost=rows.size,
         product=lambda c: rows @ (c @ rows),
         shifted=lambda theta: _shifted_rows(rows, theta) if n >= d else _shifted_kernel(pairs(), theta),
-        patience=6 * rows.shape[1],
+        patience=int(tuning.common.passes_per_parameter * rows.shape[1]),
         block=lambda free: rows[free] @ rows[free].T,
         ascend=partial(_ext.box_ascent, _ext.Rows(rows)),
-        tuning=tuning.two_class,
+        tuning=tuning,
     )
 
     def solve(missing: np.ndarray) -> np.ndarray:
@@ -369,10 +369,9 @@ def _solve_many(
 ) -> LDMState:
     """Many features: passes over the rows; where these are few and the passes have cost as much, ``K = X X'``."""
     n, numbers = X.shape[0], X.nnz if sparse.issparse(X) else X.size
-    t = tuning.two_class
-    patience = max(t.ascent_passes, int((n * numbers + 2 * n**3) / (t.product_speed * max(1, numbers))))
-    most = min(max_iter, patience) if n <= t.gram_rows else max_iter
-    found = _solve_rows(X, problem, tol, most, seed, state, tuning.linear.float32_tol)
+    patience = max(1, int((n * numbers + 2 * n**3) / (tuning.common.product_speed * max(1, numbers))))
+    most = min(max_iter, patience) if n <= tuning.common.direct_rows else max_iter
+    found = _solve_rows(X, problem, tol, most, seed, state, tuning.common.float32_tol)
     if found.gap <= tol or found.n_iter >= max_iter:
         return found
     try:

@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from ..._runtime.tasks import run
 from ..._runtime.threads import blas_threads
-from ..tuning import DEFAULT, TwoClassTuning
+from ..tuning import DEFAULT, Tuning
 
 METHODS = ("fuzzy_pairwise", "ovo", "ovr")
 
@@ -83,7 +83,7 @@ def over_threads(
     items: Iterable[Any],
     n_jobs: int | None,
     n_rows: int,
-    tuning: TwoClassTuning = DEFAULT.two_class,
+    tuning: Tuning = DEFAULT,
 ) -> list[Any]:
     """``[work(item) for item in items]`` on threads, which share every array; each with one BLAS thread.
 
@@ -98,8 +98,9 @@ def over_threads(
         with np.errstate(**float_errors):
             results[place] = work(items[place])
 
-    with blas_threads(1) if count > 1 or n_rows < tuning.blas_rows else nullcontext():
-        run([partial(task, place) for place in range(len(items))], count, uninterruptible=n_rows >= tuning.blas_rows)
+    long = n_rows**3 >= tuning.common.call_work
+    with blas_threads(1) if count > 1 or not long else nullcontext():
+        run([partial(task, place) for place in range(len(items))], count, uninterruptible=long)
     return results
 
 

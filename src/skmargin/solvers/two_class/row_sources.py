@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ...rows.arrays import Rows
 from ...rows.gram import row_blocks, squared_norms
-from ..tuning import DEFAULT, TwoClassTuning
+from ..tuning import DEFAULT, Tuning
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class KernelBlocks:
 
     def scores(self, rows: np.ndarray, fitted: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Products of ``coef`` (one row for each of the fitted rows) at other rows, in blocks."""
-        step = max(1, DEFAULT.kernel_rows.block_numbers // max(1, len(fitted)))
+        step = DEFAULT.common.block_of(len(fitted))
         parts = [self.block(rows[i : i + step], fitted) @ coef for i in range(0, len(rows), step)]
         return np.concatenate(parts) if parts else np.empty((0, coef.shape[1]), dtype=coef.dtype)
 
@@ -40,7 +40,7 @@ class Features:
     """Rows of features, dense or sparse."""
 
     Phi: Rows
-    tuning: TwoClassTuning = DEFAULT.two_class
+    tuning: Tuning = DEFAULT
 
     @cached_property
     def squared_norms(self) -> np.ndarray:

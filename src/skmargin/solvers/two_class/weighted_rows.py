@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ...rows.arrays import Rows
-from ..tuning import DEFAULT, TwoClassTuning
+from ..tuning import DEFAULT, Tuning
 from .lapack import triangular_rows
 from .ridge_spectrum import dense, scale_rows
 
@@ -24,9 +24,7 @@ class WeightedRows:
     Without ``rows``, ``Phi`` is ``A`` itself, and one piece.
     """
 
-    def __init__(
-        self, Phi: Rows, rows: np.ndarray | None, root: np.ndarray, tuning: TwoClassTuning = DEFAULT.two_class
-    ) -> None:
+    def __init__(self, Phi: Rows, rows: np.ndarray | None, root: np.ndarray, tuning: Tuning = DEFAULT) -> None:
         self.tuning = tuning
         self.Phi, self.rows, self.root, self.sparse = Phi, rows, root, sparse.issparse(Phi)
         self.shape = (len(root), Phi.shape[1])
@@ -50,8 +48,8 @@ class WeightedRows:
         """Pieces of at least so many rows, and where they are; a single one is kept."""
         n, N = self.shape
         width = self.Phi.nnz // max(1, self.Phi.shape[0]) if self.sparse else N
-        whole = self.rows is None or n * width <= self.tuning.whole_numbers
-        step = n if whole else max(least, self.tuning.piece_numbers // max(1, width))
+        whole = self.rows is None or n * width <= self.tuning.common.cache_numbers
+        step = n if whole else max(least, self.tuning.common.cache_numbers // max(1, width))
         for start in range(0, n, step):
             part = slice(start, min(n, start + step))
             yield part, self._whole if step >= n else self.piece(part)
@@ -59,8 +57,8 @@ class WeightedRows:
     def columns(self) -> Iterator[tuple[slice, Any]]:
         """Pieces of columns; sparse rows, which are small beside the square of their number, are one piece."""
         n, N = self.shape
-        whole = self.sparse or self.rows is None or n * N <= self.tuning.whole_numbers
-        step = N if whole else max(self.tuning.piece_rows, self.tuning.piece_numbers // max(1, n))
+        whole = self.sparse or self.rows is None or n * N <= self.tuning.common.cache_numbers
+        step = N if whole else max(self.tuning.common.least_block, self.tuning.common.cache_numbers // max(1, n))
         for start in range(0, N, step):
             part = slice(start, min(N, start + step))
             yield part, self._whole if step >= N else self.piece(slice(0, n), part)
@@ -76,7 +74,7 @@ class WeightedRows:
         """``A'A``, written to ``buffer`` where it is given, and ``x A`` for the rows of ``x``."""
         N = self.shape[1]
         M, right = np.empty((N, N)) if buffer is None else buffer, np.zeros((len(x), N))
-        for part, A in self.pieces(self.tuning.piece_rows):
+        for part, A in self.pieces(self.tuning.common.least_block):
             if part.start:
                 M += dense(A.T @ A)
             elif self.sparse:
