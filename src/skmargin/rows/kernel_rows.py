@@ -307,7 +307,7 @@ class KernelRows:
 
         A product of few rows takes less time than the preparation of the others.
         """
-        most = max(1, self.tuning.block_numbers // self.n)
+        most = self.tuning.common.block_of(self.n)
         ends = np.append(np.flatnonzero(np.diff(slots) != 1) + 1, len(slots)).tolist()
         begin = 0
         for end, following in zip(ends, [*ends[1:], None], strict=True):

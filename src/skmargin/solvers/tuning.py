@@ -81,10 +81,10 @@ class CommonTuning:
         sensitivity="1.00 (1.3), 0.99 (1.1)",
     )
     passes_per_parameter: float = constant(
-        2,
+        5,
         "passes of a first-order method for each parameter that cost as much as a second-order one",
         FITTED,
-        sensitivity="same bits",
+        sensitivity="0.95 (1.0), 1.04 (1.4)",
     )
     lbfgs_memory: int = constant(10, "pairs of L-BFGS", sensitivity="1.02 (1.2), 1.03 (1.2)")
     check_every: int = constant(
@@ -264,6 +264,9 @@ class PrimalTuning:
         "share of the gap that the solver may have when the level falls",
         MEASURED,
         sensitivity="1.04 (1.4), 1.18 (3.2)",
+    )
+    lbfgs_steps: float = constant(
+        2, "L-BFGS steps for each parameter before a whole Hessian replaces them", FITTED, sensitivity="same bits"
     )
     explicit_work: float = constant(
         3e7,

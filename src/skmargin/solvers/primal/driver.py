@@ -160,8 +160,9 @@ class _Run:
 
     def _lbfgs_failed(self, objective: PrimalObjective) -> bool:
         """Whether L-BFGS has cost what Newton steps with the whole Hessian, if that is possible, would have cost."""
-        size, common = objective.shape[0] * objective.shape[1], self.tuning.common
-        return self.solver == "auto" and common.can_factor(size) and self.n_lbfgs > common.passes_per_parameter * size
+        size, tuning = objective.shape[0] * objective.shape[1], self.tuning
+        slow = self.n_lbfgs > tuning.primal.lbfgs_steps * size
+        return self.solver == "auto" and tuning.common.can_factor(size) and slow
 
     def stage(self, target: PrimalObjective, level: float) -> PrimalObjective:
         """The problem without kinks narrower than ``level``; distances have their own unit."""
