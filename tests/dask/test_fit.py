@@ -189,6 +189,11 @@ def test_features_that_no_row_has_are_not_sent():
     assert np.array_equal(there[1].gradient, sums.gradient) and there[1].gradient.any()
 
 
+def test_dask_does_not_warn_of_large_points(rows, client):
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1kB"}):  # a warning is an error here
+        CrammerSingerSVC(tol=1e-2, random_state=0).fit(*arrays(*rows[:2]))
+
+
 def test_tasks_have_names_that_say_what_they_do(rows, client):
     seen = set()
     compute = client.compute

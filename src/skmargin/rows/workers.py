@@ -400,7 +400,8 @@ def _on_cluster(client: Any, values: list[Delayed], held: Sequence[Delayed] = ()
     from distributed import CancelledError, KilledWorker
 
     for _ in range(ATTEMPTS):
-        futures = client.compute([*values, *held])
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):  # a point may be large
+            futures = client.compute([*values, *held])
         try:
             return [*_gather(client, futures[: len(values)]), *futures[len(values) :]]
         except (KilledWorker, CancelledError):
