@@ -196,7 +196,7 @@ CORE = {
     "core.kernel_ascent": CoreGroup("KernelAscentTuning", ("kernel_ascent",), problems="kernel"),
     "core.newton": CoreGroup("NewtonTuning", ("newton",), problems="odm"),
     "core.box": CoreGroup("BoxTuning", ("box_ascent",), problems="two_class"),
-    "core.ridge": CoreGroup("RidgeTuning", ("ridge_symmetric", "ridge_bidiagonal"), problems="two_class"),
+    "core.ridge": CoreGroup("RidgeTuning", ("ridge_symmetric",), problems="two_class"),
 }
 
 

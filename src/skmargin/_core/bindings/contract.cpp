@@ -155,16 +155,15 @@ void bind_contract(nb::module_& m) {
     nb::class_<Options>(m, "Options", "When a solver stops, and how it may go about it.")
         .def(
             "__init__",
-            [](Options* self, double tol, int64_t max_iter, double max_work, double work_when_near, bool stop_on_stall,
-               bool face_steps, bool near_optimum, double majorizer_share, double majorizer_value, uint64_t seed,
-               int32_t threads) {
+            [](Options* self, double tol, int64_t max_iter, double max_work, bool stop_on_stall, bool face_steps,
+               double majorizer_share, double majorizer_value, uint64_t seed, int32_t threads) {
                 new (self)
-                    Options{tol,          max_iter,        max_work,        work_when_near, stop_on_stall, face_steps,
-                            near_optimum, majorizer_share, majorizer_value, seed,           threads};
+                    Options{tol,  max_iter, max_work, stop_on_stall, face_steps, majorizer_share, majorizer_value,
+                            seed, threads};
             },
-            nb::kw_only(), "tol"_a, "max_iter"_a, "max_work"_a = infinity, "work_when_near"_a = infinity,
-            "stop_on_stall"_a = false, "face_steps"_a = false, "near_optimum"_a = false, "majorizer_share"_a = 0.0,
-            "majorizer_value"_a = 0.0, "seed"_a = 0, "threads"_a = 1);
+            nb::kw_only(), "tol"_a, "max_iter"_a, "max_work"_a = infinity, "stop_on_stall"_a = false,
+            "face_steps"_a = false, "majorizer_share"_a = 0.0, "majorizer_value"_a = 0.0, "seed"_a = 0,
+            "threads"_a = 1);
 
     nb::class_<Result>(m, "Result", "A point with its certificate; the fields may be replaced.")
         .SKMARGIN_FIELD(W, SKMARGIN_ARRAY)

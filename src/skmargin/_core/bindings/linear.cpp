@@ -36,7 +36,7 @@ Outcome ascend(const AnyRows& rows, const Loss& loss, const Problem& problem, co
     RowGeometry geo(rows, weight);
     double total_cap = 0;
     for (int64_t i = 0; i < rows.n; ++i) total_cap += loss.dual_scale(i);
-    if (start.mean && start.fit_intercept) geo.centre(start.mean->data(), total_cap, options.near_optimum);
+    if (start.mean && start.fit_intercept) geo.centre(start.mean->data(), total_cap);
     else if (start.mean) geo.deflate(start.mean->data());
     BlockAscent<Loss> ascent(geo, loss, problem.y.data(), start.duals, start.b.data(), team, options.seed, tuning);
     Outcome out;

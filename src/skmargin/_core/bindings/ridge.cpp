@@ -47,13 +47,13 @@ nb::tuple ridge_symmetric(WritableMatrix<double> M, Matrix<double> x, Matrix<dou
 }
 
 nb::tuple ridge_bidiagonal(WritableMatrix<double> A, Matrix<double> x, Matrix<double> rest, Vector<double> strengths,
-                           bool intercept, double beta, const RidgeTuning& tuning) {
+                           bool intercept, double beta) {
     const RidgeProblem problem = problem_of(x, rest, strengths, intercept, beta);
     if (A.size() == 0 || A.shape(0) > A.shape(1) || x.shape(1) != A.shape(0) || strengths.size() == 0)
         throw nb::value_error("the matrix and the vectors do not fit each other");
     nb::gil_scoped_release unlocked;
     RidgePaths found = bidiagonal_paths(problem, A.data(), static_cast<int>(A.shape(0)), static_cast<int>(A.shape(1)),
-                                        {x.data(), x.data() + x.size()}, tuning);
+                                        {x.data(), x.data() + x.size()});
     nb::gil_scoped_acquire locked;
     return as_tuple(std::move(found), problem);
 }
@@ -103,9 +103,9 @@ void bind_ridge(nb::module_& m) {
                   "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], "
                   "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint8]]"));
     m.def("ridge_bidiagonal", &ridge_bidiagonal, nb::arg("A").noconvert(), nb::arg("x"), nb::arg("rest"),
-          nb::arg("strengths"), nb::arg("intercept"), nb::arg("beta"), nb::kw_only(), nb::arg("tuning") = RidgeTuning(),
+          nb::arg("strengths"), nb::arg("intercept"), nb::arg("beta"),
           nb::sig("def ridge_bidiagonal(A: numpy.typing.NDArray, x: numpy.typing.NDArray, rest: numpy.typing.NDArray, "
-                  "strengths: numpy.typing.NDArray, intercept: bool, beta: float, *, tuning: RidgeTuning = ...) -> "
+                  "strengths: numpy.typing.NDArray, intercept: bool, beta: float) -> "
                   "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], "
                   "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint8]]"));
     m.def("exponential_block", &exponential_block, nb::arg("base").noconvert(), nb::arg("rows"), nb::arg("columns"),

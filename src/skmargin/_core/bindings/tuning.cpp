@@ -31,57 +31,27 @@ void bind_tuning(nb::module_& m) {
     {
         using Tuning = FaceTuning;
         Fields<Tuning>(m, "FaceTuning", "When steps on the face of the dual are tried, and how far they go.")
-            .SKMARGIN_FIELD(first_pass)
             .SKMARGIN_FIELD(first_steps)
-            .SKMARGIN_FIELD(max_steps)
-            .SKMARGIN_FIELD(min_steps)
             .SKMARGIN_FIELD(more_steps_above)
-            .SKMARGIN_FIELD(fewer_steps_below)
-            .SKMARGIN_FIELD(failed_below)
-            .SKMARGIN_FIELD(wait_after_failure)
-            .SKMARGIN_FIELD(min_wait)
-            .SKMARGIN_FIELD(shorten)
-            .SKMARGIN_FIELD(min_gain)
             .SKMARGIN_FIELD(stop_cg_below);
     }
     {
         using Tuning = ProximalTuning;
         Fields<Tuning>(m, "ProximalTuning", "Steps of the multipliers of the intercept.")
-            .SKMARGIN_FIELD(stable_gap)
-            .SKMARGIN_FIELD(stable_change)
-            .SKMARGIN_FIELD(patience)
-            .SKMARGIN_FIELD(max_growth)
-            .SKMARGIN_FIELD(unresponsive)
-            .SKMARGIN_FIELD(dead)
-            .SKMARGIN_FIELD(part_of_margin)
-            .SKMARGIN_FIELD(max_drift)
-            .SKMARGIN_FIELD(drift_growth);
+            .SKMARGIN_FIELD(stable)
+            .SKMARGIN_FIELD(unresponsive);
     }
     {
         using Tuning = CirculationTuning;
         Fields<Tuning>(m, "CirculationTuning", "The dual point that satisfies the constraint of the free intercept.")
-            .SKMARGIN_FIELD(one_sided)
-            .SKMARGIN_FIELD(worth_more)
-            .SKMARGIN_FIELD(widest_candidates);
+            .SKMARGIN_FIELD(one_sided);
     }
     {
         using Tuning = BlockAscentTuning;
         Fields<Tuning>(m, "BlockAscentTuning", "Block ascent on a linear dual.")
-            .SKMARGIN_FIELD(check_below)
-            .SKMARGIN_FIELD(ends_soon_below)
-            .SKMARGIN_FIELD(check_after_fall)
-            .SKMARGIN_FIELD(min_work_after_fall)
             .SKMARGIN_FIELD(work_between_checks)
-            .SKMARGIN_FIELD(passes_between_checks)
-            .SKMARGIN_FIELD(max_wait)
-            .SKMARGIN_FIELD(record_slopes_below)
-            .SKMARGIN_FIELD(max_new_rivals)
-            .SKMARGIN_FIELD(max_first_rivals)
-            .SKMARGIN_FIELD(face_if_slower)
-            .SKMARGIN_FIELD(near_gap)
-            .SKMARGIN_FIELD(stall_passes)
-            .SKMARGIN_FIELD(screening_min_cost)
-            .SKMARGIN_FIELD(skip_long_below)
+            .SKMARGIN_FIELD(check_after_fall)
+            .SKMARGIN_FIELD(new_rivals)
             .SKMARGIN_FIELD(longest_skip)
             .SKMARGIN_FIELD(face)
             .SKMARGIN_FIELD(proximal)
@@ -90,15 +60,7 @@ void bind_tuning(nb::module_& m) {
     {
         using Tuning = ProximalWeightTuning;
         Fields<Tuning>(m, "ProximalWeightTuning", "The proximal weight of an intercept, and the direction of the mean.")
-            .SKMARGIN_FIELD(small_share)
-            .SKMARGIN_FIELD(sampled_pairs)
-            .SKMARGIN_FIELD(near_optimum)
-            .SKMARGIN_FIELD(min_moves)
-            .SKMARGIN_FIELD(max_share)
-            .SKMARGIN_FIELD(faint_rows)
-            .SKMARGIN_FIELD(norm_exponent)
-            .SKMARGIN_FIELD(direction_share)
-            .SKMARGIN_FIELD(max_direction_t);
+            .SKMARGIN_FIELD(small_share);
     }
     {
         using Tuning = KernelAscentTuning;
@@ -121,37 +83,19 @@ void bind_tuning(nb::module_& m) {
     {
         using Tuning = NewtonTuning;
         Fields<Tuning>(m, "NewtonTuning", "Semismooth Newton on the proximal dual.")
-            .SKMARGIN_FIELD(first_cap)
-            .SKMARGIN_FIELD(good_start)
-            .SKMARGIN_FIELD(stage_tol)
             .SKMARGIN_FIELD(start_passes)
             .SKMARGIN_FIELD(squared_sigma)
-            .SKMARGIN_FIELD(squared_sigma_warm)
-            .SKMARGIN_FIELD(intercept_weight)
             .SKMARGIN_FIELD(working_set_width)
-            .SKMARGIN_FIELD(widen)
             .SKMARGIN_FIELD(max_inner)
             .SKMARGIN_FIELD(inner_gap)
-            .SKMARGIN_FIELD(inner_target)
-            .SKMARGIN_FIELD(sharpen_fast)
-            .SKMARGIN_FIELD(sharpen)
-            .SKMARGIN_FIELD(sharpen_slow)
-            .SKMARGIN_FIELD(max_since_centre)
-            .SKMARGIN_FIELD(smoother);
+            .SKMARGIN_FIELD(sharpen);
     }
     {
         using Tuning = BoxTuning;
-        Fields<Tuning>(m, "BoxTuning", "Dual coordinate ascent for two classes.")
-            .SKMARGIN_FIELD(passes_between_checks)
-            .SKMARGIN_FIELD(longest_skip);
+        Fields<Tuning>(m, "BoxTuning", "Dual coordinate ascent for two classes.").SKMARGIN_FIELD(passes_between_checks);
     }
     {
         using Tuning = RidgeTuning;
-        Fields<Tuning>(m, "RidgeTuning", "Ridge paths by condensed forms.")
-            .SKMARGIN_FIELD(wide_band_from)
-            .SKMARGIN_FIELD(narrow_band)
-            .SKMARGIN_FIELD(wide_band)
-            .SKMARGIN_FIELD(reflector_block)
-            .SKMARGIN_FIELD(few_vectors);
+        Fields<Tuning>(m, "RidgeTuning", "Ridge paths by condensed forms.").SKMARGIN_FIELD(band);
     }
 }

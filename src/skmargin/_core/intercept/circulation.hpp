@@ -22,10 +22,10 @@
 #include "intercept/class_pairs.hpp"
 #include "intercept/excess_flow.hpp"
 #include "losses/loss.hpp"
+#include "tuning.hpp"
 
 namespace skm {
 
-constexpr double near_margin = 0.1;  // slope, in units of the margin, below which a dual counts as near its margin
 // Candidates for moves, by the width that admits them: none (strictly inside their bounds), then parts of near_margin.
 constexpr int n_widths = 4;
 constexpr double near_widths[n_widths] = {0.0, 0.1 * near_margin, 0.3 * near_margin, near_margin};

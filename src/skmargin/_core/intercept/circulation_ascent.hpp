@@ -98,7 +98,7 @@ class CirculationStep {
     CirculationStep(State& state, Model& model, const CandidatesByWidth& candidates, Row row, Slope slope)
         : state_(state), model_(model), candidates_(candidates), row_(row), slope_(slope),
           moves_of_(state.loss, state.k), along_(state.geo) {
-        moves_of_.width = near_widths[state.tuning.circulation.widest_candidates];
+        moves_of_.width = near_widths[n_widths - 1];
     }
 
     // Changes the duals and `model`, which is theirs; returns by how much the dual objective rises.
@@ -125,8 +125,8 @@ class CirculationStep {
     // Calls visit(pair of classes, move) for every move of the candidates.
     template <class Pairs, class Visit>
     void each_move(Pairs& pair_of, Visit visit) {
-        for (int width = 0; width <= state_.tuning.circulation.widest_candidates; ++width)
-            for (const uint32_t i : candidates_[width]) {
+        for (const std::vector<uint32_t>& some : candidates_)
+            for (const uint32_t i : some) {
                 const DualLists::Row r = row_(i);
                 state_.team.poll.count_work(8.0 * r.size);
                 moves_of_(

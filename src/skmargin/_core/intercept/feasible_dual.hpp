@@ -129,8 +129,8 @@ double feasible_dual(Ascent& ascent, DualSlopes& slopes, double target) {
         double dual = value - 0.5 * feasible.squared_norm();
         // The circulation looked at slopes alone: moves along similar rows may have changed W by much.
         if constexpr (Ascent::plain_hinge)
-            for (double rise = infinity; dual < target && rise > ascent.tuning.circulation.worth_more * (target - dual);
-                 dual += rise)
+            // Another one follows where one as good as the last reaches the target.
+            for (double rise = infinity; dual < target && rise > target - dual; dual += rise)
                 rise = CirculationStep(ascent, feasible, candidates, row, slope).take();
         return dual_value(ascent, row, dual);
     }

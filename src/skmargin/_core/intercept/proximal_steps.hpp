@@ -12,7 +12,7 @@ namespace skm {
 
 class ProximalSteps {
   public:
-    explicit ProximalSteps(const ProximalTuning& tuning) : tuning_(tuning), max_drift_(tuning.max_drift) {}
+    explicit ProximalSteps(const ProximalTuning& tuning) : tuning_(tuning) {}
 
     // With an intercept.  The duals of a small class, `class_cap` in all, may be too small to move its b by a margin:
     // while its r does not change its steps may grow until they can, or until they are like those of a mean class.
@@ -43,14 +43,12 @@ class ProximalSteps {
         const double gain = 0.5 * t * square;
         // Without an intercept 1/2 ||r||^2 is part of the gap.  Where it is most of the gap, solving the blocks better
         // is of no use: it is enough that a pass hardly changes r.
-        const bool stable =
-            max_scale_ > 1 && gap <= tuning_.stable_gap * square && change <= tuning_.stable_change * square;
+        const bool stable = max_scale_ > 1 && std::max(gap, change) <= tuning_.stable * square;
         if (gap > max_gap_per_gain_ * gain && !stable) return false;
-        max_gap_per_gain_ = turn < 0 && gain > 0 ? std::max(1.0, 0.5 * std::min(max_gap_per_gain_, gap / gain))
-                                                 : tuning_.patience * max_gap_per_gain_;
+        if (turn < 0 && gain > 0) max_gap_per_gain_ = std::max(1.0, 0.5 * std::min(max_gap_per_gain_, gap / gain));
         if (max_scale_ > 1) {  // the secant through such an r and that of the last step (Barzilai and Borwein, 1988)
             const double fall = before - turn, bend = before - 2 * turn + square;
-            const double growth = fall > 0 && fall < tuning_.max_growth * bend ? fall / bend : tuning_.max_growth;
+            const double growth = fall > 0 && bend > 0 ? fall / bend : infinity;
             scale_ = stable && before > 0 ? std::clamp(growth * scale_, 1.0, max_scale_) : 1.0;
         }
         steps_ = r;
@@ -64,15 +62,15 @@ class ProximalSteps {
     // The step that is due, in units of t.
     const std::vector<double>& steps() const { return steps_; }
 
-    // The lists of samples and rivals were made for one b: they are stale once it has moved by part of a margin.  Which
-    // part is learnt: if new lists show much more gap than the old ones did, b had moved too far.
+    // The lists of samples and rivals were made for one b: they are stale once it has moved by a margin, or by the part
+    // of it that is learnt: if new lists show much more gap than the old ones did, b had moved too far.
     bool lists_are_stale() const { return drift_ > max_drift_; }
     // Where something else makes the lists it learns that itself.
     void limit_drift(double most) { max_drift_ = std::min(max_drift_, most); }
     double drift() const { return drift_; }
     void lists_renewed(double running, double full) {
         if (drift_ > 0 && full > 2 * running) max_drift_ = std::max(1e-3, 0.5 * std::min(max_drift_, drift_));
-        else max_drift_ = std::min(tuning_.max_drift, tuning_.drift_growth * max_drift_);
+        else max_drift_ = std::min(1.0, 2 * max_drift_);
         drift_ = 0;
     }
 
@@ -83,13 +81,10 @@ class ProximalSteps {
         double mean = 0;
         for (size_t l = 0; l < r.size(); ++l) {
             if (residual_at_step_[l] != 0) {
-                // Where r does not respond (all samples at their bounds) steps grow until b moves by part of a margin,
-                // and stay that long while it responds little.
+                // Where r hardly responds (all samples at their bounds) steps grow until b moves by a margin.
                 const double response = std::abs(1 - r[l] / residual_at_step_[l]);
-                const double margin = tuning_.part_of_margin / (t * std::abs(r[l]));
                 double limit = max_class_scale_[l];
-                if (response < tuning_.unresponsive)
-                    limit = std::max(limit, std::min(response < tuning_.dead ? margin : class_scale_[l], margin));
+                if (response < tuning_.unresponsive) limit = std::max(limit, 1 / (t * std::abs(r[l])));
                 const double secant = std::max(0.5, 1 - r[l] / residual_at_step_[l]);
                 class_scale_[l] = std::clamp(class_scale_[l] / secant, 1.0, limit);
             }
@@ -103,7 +98,7 @@ class ProximalSteps {
     std::vector<double> max_class_scale_, class_scale_, steps_;  // of each class
     std::vector<double> residual_at_step_, previous_residual_;   // r of the last step, of the last pass
     double max_scale_ = 1, scale_ = 1;  // without an intercept: longest step of all classes, present one
-    double max_gap_per_gain_ = infinity, drift_ = 0, max_drift_;
+    double max_gap_per_gain_ = infinity, drift_ = 0, max_drift_ = 1;
 };
 
 }  // namespace skm

@@ -73,14 +73,14 @@ class BlockAscent {
     // Passes leave out samples with little to gain: good where there are no steps on the face.
     void enable_skipping() { skips_.enable(state.n); }
     // Checks leave out samples far beyond their margins: good where W is small beside the rows.
-    void enable_screening() { screening_.enable(state.geo, tuning_.screening_min_cost); }
+    void enable_screening() { screening_.enable(state.geo); }
 
     Outcome run(const Options& options, AfterPass* face = nullptr) {
         begin(options);
         while (!ended()) {
             if (std::exchange(step_pending_, false)) move_multipliers();
             const double before = running_;
-            running_ = expected_gap_ = pass();
+            running_ = pass();
             state.team.poll.report_gap(running_ / primal_, options.tol);
             const Plan plan = plan_check(before);
             step_pending_ = plan.may_end;
@@ -88,12 +88,11 @@ class BlockAscent {
             // that may end the run.
             if (!plan.may_end) {
                 move_multipliers();
-                // Passes that do well need no steps on the face.
-                if (face && running_ > tuning_.face_if_slower * before) (*face)();
+                if (face) (*face)();
             }
             if (!plan.may_end && !plan.renew && !proximal_.lists_are_stale()) continue;
             renew_lists(plan);
-            if (options.stop_on_stall && state.passes >= last_gain_ + tuning_.stall_passes) break;
+            if (options.stop_on_stall && state.passes > 2 * last_gain_) break;
         }
         return {primal_, gap_, state.passes, state.work, converged_};
     }
@@ -163,7 +162,7 @@ class BlockAscent {
     struct Plan {
         bool may_end;       // a full check may end the run
         bool renew;         // the lists have paid for new ones
-        bool below_target;  // the gap of the pass is well below the target
+        bool below_target;  // the gap of the pass is
     };
 
     // ---- plan ----
@@ -172,7 +171,6 @@ class BlockAscent {
     void begin(const Options& options) {
         options_ = options;
         state.norm_floor = std::min(std::max(1e-2 * options.tol, 1e-10), 1e-4);
-        max_work_ = options.max_work;
         check_work_ = 0;
         for (int64_t i = 0; i < state.n; ++i) check_work_ += 2 * state.geo.rows.cost(i) * state.k;
         std::vector<double> zeros(state.k, 0.0);
@@ -212,7 +210,7 @@ class BlockAscent {
             if (gap_ <= options_.target_gap(primal_)) return converged_ = true;
             if (state.active.empty() && !state.geo.shifted()) return true;  // every block is optimal to rounding
         }
-        if (state.passes < options_.max_iter && state.work < max_work_) return false;
+        if (state.passes < options_.max_iter && state.work < options_.max_work) return false;
         if (last_check_ < state.passes || gap_ == infinity) {
             gap_ = check(true);
         } else if (!state.geo.intercept()) {  // the last check believed in the scores: rows far from zero spoil them
@@ -223,20 +221,17 @@ class BlockAscent {
         return true;
     }
 
-    // A check is due for new lists once the old ones have paid for them, and where it may end the run: the gap is
-    // small, or will be after this pass if it falls as before and new lists find as much more as the last ones did.
+    // A check is due for new lists once the old ones have paid for them, and where it may end the run: the gap is at
+    // the target, or will be after this pass if it falls as before and new lists find as much more as the last ones
+    // did.
     Plan plan_check(double before) const {
-        const int64_t since = state.passes - last_check_;
         const double spent = state.work - work_at_check_, target = options_.target_gap(primal_);
-        const bool below_target = running_ <= tuning_.check_below * target;
-        const bool fell = running_ <= tuning_.check_after_fall * block_gap_;
-        const bool renew = since >= tuning_.passes_between_checks ||
-                           (spent > tuning_.work_between_checks * check_work_ && spent > work_at_check_) ||
-                           (fell && spent >= tuning_.min_work_after_fall * check_work_);
-        const bool ends_soon =
-            running_ * std::min(1.0, running_ / before) * growth_at_check_ <= tuning_.ends_soon_below * target;
-        const bool may_end = since >= min_wait_ && ((running_ <= target && (below_target || fell)) ||
-                                                    (ends_soon && (renew || spent >= check_work_)));
+        const bool below_target = running_ <= target;
+        const bool fell = running_ <= tuning_.check_after_fall * block_gap_ && spent >= check_work_;
+        const bool renew = fell || (spent > tuning_.work_between_checks * check_work_ && spent > work_at_check_);
+        const bool ends_soon = running_ * std::min(1.0, running_ / before) * growth_at_check_ <= target;
+        const bool may_end =
+            state.passes - last_check_ >= min_wait_ && (below_target || (ends_soon && spent >= check_work_));
         return {may_end, renew, below_target};
     }
 
@@ -296,15 +291,11 @@ class BlockAscent {
         growth_at_check_ = std::max(1.0, block_gap_ / running_);
         proximal_.lists_renewed(running_, block_gap_);
         // The multipliers may lag behind: wait longer before the next try.
-        if (plan.below_target && state.geo.shifted()) min_wait_ = std::min(2 * min_wait_, tuning_.max_wait);
+        if (plan.below_target && state.geo.shifted()) min_wait_ *= 2;
         if (block_gap_ <= 0.7 * best_gap_ || dual_ > (1 + 1e-5) * best_block_dual_) {
             best_gap_ = std::min(best_gap_, block_gap_);
             best_block_dual_ = std::max(best_block_dual_, dual_);
             last_gain_ = state.passes;
-        }
-        if (block_gap_ <= tuning_.near_gap * primal_) {
-            max_work_ = std::min(max_work_, state.work + options_.work_when_near);
-            options_.work_when_near = infinity;
         }
     }
 
@@ -320,9 +311,7 @@ class BlockAscent {
         skips_.reset();
         check_work_ = -state.work;
         state.update_norms();
-        const bool records = state.geo.intercept() &&
-                             (last || expected_gap_ <= tuning_.record_slopes_below * options_.target_gap(primal_));
-        Sums sums = score_all(records);
+        Sums sums = score_all();
         check_work_ += work_at_check_ = state.work;
         add_penalty(sums);
         primal_ = sums.loss + penalty_;
@@ -337,7 +326,6 @@ class BlockAscent {
         }
         // The sum of the gaps belongs to the proximal problem in b: only worth a certificate when it is small itself.
         if (last || block_gap_ <= options_.target_gap(primal_)) {
-            if (!records) return check(true);  // small sooner than expected
             const double target = primal_ - options_.target_gap(primal_);
             best_dual_ = std::max(best_dual_, feasible_dual(state, slopes_, target));
         }
@@ -345,8 +333,9 @@ class BlockAscent {
     }
 
     // Scores all samples that are not surely beyond their margins, and makes their lists.
-    Sums score_all(bool records) {
+    Sums score_all() {
         Sums sums;
+        const bool records = state.geo.intercept();
         const int32_t k = state.k;
         if (records) slopes_.start(state.n, state.model.total(), class_cap_);
         if constexpr (State::plain_hinge) screening_.follow(state.model, state.geo);
@@ -355,7 +344,7 @@ class BlockAscent {
             for (size_t r = 0; r < batch_.size(); ++r) {
                 const int64_t i = batch_[r];
                 std::copy_n(&batch_scores_[r * k], k, visits_.scores.begin());
-                const SampleGap sample = visits_.relist(i, tuning_.max_new_rivals);
+                const SampleGap sample = visits_.relist(i, tuning_.new_rivals);
                 sums.gap += sample.gap;
                 sums.loss += sample.value;
                 sums.product += sample.product;
@@ -428,12 +417,10 @@ class BlockAscent {
     std::vector<double> batch_scores_;
 
     Options options_;
-    double max_work_ = infinity;
     // The run so far.
     double gap_ = 0, primal_ = 0;  // certified gap and primal objective of the last check
     bool converged_ = false, step_pending_ = false;
     double pass_gap_ = 0, running_ = infinity;  // of the last pass; with the primal point stretched
-    double expected_gap_ = 0;                   // the gap that a check will find, as far as is known
     double growth_at_check_ = infinity;         // gap of the last check / of the pass before it
     int64_t last_check_ = 0, last_gain_ = 0;    // passes at the last check, at the last progress
     int64_t min_wait_ = 1;                      // passes between checks that may end the run

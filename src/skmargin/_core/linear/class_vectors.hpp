@@ -41,26 +41,19 @@ struct RowGeometry {
     // With an intercept: centre the features at `mean` and choose the proximal weight t.  A large t makes the steps of
     // the blocks short, since it is added to the inner products of all pairs of rows; a small t makes those of b short.
     // The choice: small beside the inner products; larger where the duals, `total_cap` in all, could not move b by a
-    // margin with that, ten times larger where even this is small beside the square of a row (not for weighted
-    // classes, whose blocks are solved less well); half as large again for duals that are `near_optimum`, where mainly
-    // b is left to be found.
-    void centre(const double* mean, double total_cap = std::numeric_limits<double>::infinity(),
-                bool near_optimum = false) {
+    // margin with that.
+    void centre(const double* mean, double total_cap = std::numeric_limits<double>::infinity()) {
         subtract(mean);
         double average = 0;
         for (const double square : curvature) average += square / static_cast<double>(rows.n);
         // The blocks see the curvatures times the weights of the classes (block_norm/class_vectors.hpp): k^(2/q - 1)
-        // where all norms are equal, nearer to 1 for the classes that matter most where they are not.
-        double weight = std::pow(static_cast<double>(rows.k), tuning_.norm_exponent * (2 / q - 1));
+        // where all norms are equal.
+        double weight = std::pow(static_cast<double>(rows.k), 2 / q - 1);
         if (!class_weights.empty())
             weight = std::accumulate(class_weights.begin(), class_weights.end(), 0.0) / static_cast<double>(rows.k);
         const double typical =
             small_beside_products(average, [&](int64_t i, int64_t j) { return mean2 - shift[i] - shift[j]; });
-        t = std::max((near_optimum ? tuning_.near_optimum : 1.0) * typical * weight, 1 / total_cap);
-        if (q == 2 && class_weights.empty())
-            t = std::max(t, std::min(tuning_.min_moves / total_cap, tuning_.max_share * average));
-        // Rows that cannot move a score by a margin: only the intercepts matter, so let one sample move b by a margin.
-        if (average * total_cap < tuning_.faint_rows) t = static_cast<double>(rows.n) / total_cap;
+        t = std::max(typical * weight, 1 / total_cap);
         if (!(t > 0)) t = 1;
         for (double& a : curvature) a += t;
     }
@@ -85,16 +78,14 @@ struct RowGeometry {
             along += shift[i] * shift[i];
             across += std::max(0.0, curvature[i] - shift[i] * shift[i]);
         }
-        t = tuning_.direction_share * across / along;
-        if (!(t > rounding && t < tuning_.max_direction_t)) {
+        if (!(across > rounding * along && across < along)) {
             shift.clear();
             direction.clear();
-            t = 0;
             return;
         }
         const double n = static_cast<double>(rows.n);
         t = std::min(
-            tuning_.max_direction_t,
+            1.0,
             small_beside_products(across / n, [&](int64_t i, int64_t j) { return -shift[i] * shift[j]; }) * n / along);
         score_per_unit = std::sqrt(along / static_cast<double>(rows.n));
         for (int64_t i = 0; i < rows.n; ++i)
@@ -125,19 +116,19 @@ struct RowGeometry {
         }
     }
 
-    // A number small beside the inner products x_i'x_j + shifted(i, j): a fifth of their typical size, at least what n
+    // A number small beside the inner products x_i'x_j + shifted(i, j): a share of their typical size, at least what n
     // orthogonal rows of mean square `square` would give.  Inner products of kernel rows are not sampled, they cost too
     // much: half of the square is taken as typical.
     template <class Shifted>
     double small_beside_products(double square, Shifted shifted) const {
-        const uint32_t n = static_cast<uint32_t>(rows.n), pairs = std::min(n, tuning_.sampled_pairs);
+        const uint32_t n = static_cast<uint32_t>(rows.n);
         double typical = 0.5 * square;
         if (rows.has_products()) {
             Random random(0);
             typical = 0;
-            for (uint32_t p = 0; p < pairs && n > 1; ++p) {
+            for (uint32_t p = 0; p < n && n > 1; ++p) {
                 const int64_t i = random.below(n), other = random.below(n - 1), j = other + (other >= i);
-                typical += std::abs(rows.product(i, j) + shifted(i, j)) / pairs;
+                typical += std::abs(rows.product(i, j) + shifted(i, j)) / n;
             }
         }
         return std::max(tuning_.small_share * typical, square / n);

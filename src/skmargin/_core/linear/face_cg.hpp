@@ -4,8 +4,8 @@
 // along this face.  Here the dual is maximised over the face alone: the variables are the steps x_i of the coefficients
 // c_i on S_i = {rivals with 0 < alpha_l < limit} plus the own class where sum alpha is free, with sum x_i = 0.  A few
 // CG steps (preconditioner 1/A_i, one step costs one pass) give x; alpha + s x is projected back on the constraints and
-// an exact line search makes sure that the dual rises.  The number of steps and of passes in between adapts to the
-// success.  Threads share the samples (base/thread_team.hpp).
+// an exact line search makes sure that the dual rises.  The number of steps adapts to the success; half as many
+// passes follow.  Threads share the samples (base/thread_team.hpp).
 #pragma once
 #include <algorithm>
 #include <array>
@@ -23,16 +23,13 @@ template <class Steps, class Ascent>
 class FaceControl : public AfterPass {
   public:
     explicit FaceControl(Ascent& ascent)
-        : a_(ascent), tuning_(ascent.tuning.face), steps_(tuning_.first_steps), next_(tuning_.first_pass) {}
+        : a_(ascent), tuning_(ascent.tuning.face), steps_(tuning_.first_steps), next_(steps_) {}
 
     // Called after each block pass.
     void operator()() override {
         if (a_.passes < next_) return;
-        const double ratio = step();
-        if (ratio > tuning_.more_steps_above) steps_ = std::min(tuning_.max_steps, steps_ + steps_ / 2 + 1);
-        if (ratio < tuning_.fewer_steps_below) steps_ = std::max(tuning_.min_steps, 2 * steps_ / 3);
-        const bool failed = ratio < tuning_.failed_below;
-        next_ = a_.passes + (failed ? tuning_.wait_after_failure : std::max(steps_ / 2, tuning_.min_wait));
+        steps_ = step() > tuning_.more_steps_above ? steps_ + steps_ / 2 + 1 : steps_ - steps_ / 3;
+        next_ = a_.passes + std::max(steps_, tuning_.first_steps) / 2;
     }
 
   protected:
@@ -48,14 +45,10 @@ class FaceControl : public AfterPass {
         if (steps.empty()) return 0;
         const double predicted = steps.conjugate_gradients();
         if (!(predicted > 0)) return 0;
-        for (double t = 1; t > 0.02; t *= tuning_.shorten) {
-            const double gain = steps.try_step(t);
-            if (gain > (t == 1 ? 0 : tuning_.min_gain * predicted * t)) {
-                steps.accept();
-                return gain / predicted;
-            }
-        }
-        return 0;
+        const double gain = steps.try_step();
+        if (!(gain > 0)) return 0;
+        steps.accept();
+        return gain / predicted;
     }
 
     int64_t next_;  // pass of the next one
@@ -201,22 +194,22 @@ class FaceSteps : public FaceControl<FaceSteps<Loss>, AscentState<Loss, ClassVec
         return square / a_.geo.curvature[sample_[s]];
     }
 
-    // Project alpha + t x, then search along the projected step; returns the gain of the dual.
-    double try_step(double t) {
+    // Project alpha + x, then search along the projected step; returns the gain of the dual.
+    double try_step() {
         target_.resize(slope_.size());
         const double rise = gather([&](size_t s, ClassVectors& V) {
             thread_local std::vector<double> d, change;
             thread_local std::vector<int32_t> cls;
             const int64_t i = sample_[s];
             const DualLists::Row& r = a_.duals[i];
-            // `block` with curvature 1 and d = 1 + t (x_l - x_y) is the projection on the constraints of the hinge
+            // `block` with curvature 1 and d = 1 + x_l - x_y is the projection on the constraints of the hinge
             // family.
             d.assign(r.active, 0.0);
             change.resize(r.active + 1);
             cls.resize(r.active + 1);
             double own = 0;
             for (size_t e = start_[s]; e < start_[s + 1]; ++e) (entry_[e] == own_class ? own : d[entry_[e]]) = x_[e];
-            for (int32_t j = 0; j < r.active; ++j) d[j] = 1 + t * (d[j] - own);
+            for (int32_t j = 0; j < r.active; ++j) d[j] = 1 + (d[j] - own);
             double* target = &target_[slope_start_[s]];
             a_.loss.block(i, 1.0, d.data(), r.alpha, r.active, target);
             int32_t m = 0;

@@ -8,15 +8,13 @@
 namespace skm {
 
 struct Options {
-    double tol = 1e-3;                 // relative duality gap to reach
-    int64_t max_iter = 10'000;         // passes, full or shrunk
-    double max_work = infinity;        // flops; the driver may change its method after that
-    double work_when_near = infinity;  // the same, counted from where the gap is small (BlockAscentTuning::near_gap)
-    bool stop_on_stall = false;        // give up where float32 cannot go on
-    bool face_steps = false;           // conjugate gradients on the face of the dual between passes
-    bool near_optimum = false;         // the duals given are nearly optimal
-    double majorizer_share = 0;        // a majoriser of an objective of majorizer_value need not be solved further than
-    double majorizer_value = 0;        // to this share of what it has gained already
+    double tol = 1e-3;           // relative duality gap to reach
+    int64_t max_iter = 10'000;   // passes, full or shrunk
+    double max_work = infinity;  // flops; the driver may change its method after that
+    bool stop_on_stall = false;  // give up where float32 cannot go on
+    bool face_steps = false;     // conjugate gradients on the face of the dual between passes
+    double majorizer_share = 0;  // a majoriser of an objective of majorizer_value need not be solved further than
+    double majorizer_value = 0;  // to this share of what it has gained already
     uint64_t seed = 0;
     int32_t threads = 1;
 

@@ -111,7 +111,7 @@ class SampleVisits {
         const DualLists::Row& r = s_.duals[i];
         s_.model.scores_all(i, scores.data());
         s_.spend(s_.geo.rows.cost(i) * s_.k);
-        gap += relist(i, Loss::only_largest_hinge ? s_.tuning.max_first_rivals : s_.tuning.max_new_rivals).gap;
+        gap += relist(i, s_.tuning.new_rivals).gap;
         for (int32_t j = 0; j < r.active; ++j) d_[j] = scores[s_.y[i]] - scores[r.cls[j]];
         return r.active;
     }

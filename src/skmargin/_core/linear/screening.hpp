@@ -18,13 +18,9 @@ namespace skm {
 
 class Screening {
   public:
-    // Until this is called every sample is scored.  Nothing changes where a check costs less than min_cost times what
-    // reading W costs.
-    void enable(const RowGeometry& geo, int min_cost) {
+    // Until this is called every sample is scored.
+    void enable(const RowGeometry& geo) {
         const int64_t n = geo.rows.n;
-        double check = 0;
-        for (int64_t i = 0; i < n; ++i) check += geo.rows.cost(i);
-        if (check < min_cost * static_cast<double>(geo.rows.d)) return;
         slack_.assign(n, 0.0f);
         radius_.resize(n);
         centre_share_ = geo.intercept() ? 1 : 0;

@@ -1,8 +1,8 @@
 // Which samples a pass skips.
 //
 // Near the end the gap of a pass is the sum of a few large gaps of samples and many small ones, and a visit cannot gain
-// more than the gap of its sample.  A sample below the mean gap is skipped for one pass, one far below for several; a
-// full check resets all of them.  The gap of a skipped sample counts as it was last seen: this only steers the run, the
+// more than the gap of its sample.  A sample with an m-th of the mean gap is skipped for m passes; a full check resets
+// all of them.  The gap of a skipped sample counts as it was last seen: this only steers the run, the
 // certificate is that of a full check.
 #pragma once
 #include <cstdint>
@@ -14,8 +14,7 @@ namespace skm {
 
 class SkipSchedule {
   public:
-    explicit SkipSchedule(const BlockAscentTuning& tuning)
-        : long_below_(tuning.skip_long_below), longest_(static_cast<uint8_t>(tuning.longest_skip)) {}
+    explicit SkipSchedule(const BlockAscentTuning& tuning) : longest_(tuning.longest_skip) {}
 
     // Until this is called no sample is skipped.
     void enable(int64_t n) {
@@ -33,15 +32,16 @@ class SkipSchedule {
     void record(int64_t i, double sample_gap) {
         if (passes_left_.empty()) return;
         gap_[i] = sample_gap;
-        if (sample_gap < mean_gap_) passes_left_[i] = sample_gap < long_below_ * mean_gap_ ? longest_ : uint8_t{1};
+        if (sample_gap < mean_gap_)
+            passes_left_[i] =
+                mean_gap_ < longest_ * sample_gap ? static_cast<int32_t>(mean_gap_ / sample_gap) : longest_;
     }
     void end_pass(double gap, size_t samples) { mean_gap_ = samples > 0 ? gap / static_cast<double>(samples) : 0.0; }
     void reset() { passes_left_.assign(passes_left_.size(), 0); }
 
   private:
-    const double long_below_;
-    const uint8_t longest_;
-    std::vector<uint8_t> passes_left_;  // for which a sample is still skipped
+    const int32_t longest_;
+    std::vector<int32_t> passes_left_;  // for which a sample is still skipped
     std::vector<double> gap_;
     double mean_gap_ = 0;
 };

@@ -24,8 +24,7 @@ class BandedForm {
   public:
     // M is (n, n), column-major, read from its diagonal downwards; it is overwritten with the reflectors and kept.
     BandedForm(double* M, int n, const RidgeTuning& tuning = {})
-        : n_(n), b_(std::max(1, std::min(n - 1, n < tuning.wide_band_from ? tuning.narrow_band : tuning.wide_band))),
-          M_(M), band_(static_cast<size_t>(n) * (b_ + 1)) {
+        : n_(n), b_(std::max(1, std::min(n - 1, tuning.band))), M_(M), band_(static_cast<size_t>(n) * (b_ + 1)) {
         S_.reserve(static_cast<size_t>(n) * b_);
         std::vector<double> work(static_cast<size_t>(3) * n * b_), small(static_cast<size_t>(4) * b_ * b_);
         int k = 0;

@@ -12,7 +12,7 @@
 // and else g = lin + u - kappa t.  Exact, so D never falls.
 // Stop.  P - D = sum_i [ l_i(delta_i) + l_i*(-g_i) + g_i delta_i ] <= tol * (size of P), where the size adds the
 // absolute values of the three parts of P (P itself may be zero).
-// Skipping.  A sample that did not move is skipped in the next 1, 2, 4, .. 16 passes; only the full gap ends the run.
+// Skipping.  A sample that did not move is skipped until the next check; only the full gap ends the run.
 //
 // Given: a View (score, add, curvature, cost of sample i), y in {-1, +1}, cap, lin, kappa >= 0, start g.
 // Produced: g and, in the view, f = K (y g) or w.   `poll.count_work(flops)` is called on the way and may throw.
@@ -100,8 +100,8 @@ class BoxAscent {
   public:
     BoxAscent(View& view, const BoxProblem& problem, std::vector<double>& g, InterruptPoll& poll, uint64_t seed,
               const BoxTuning& tuning = {})
-        : view_(view), p_(problem), g_(g), poll_(poll), tuning_(tuning), random_(seed), order_(view.n),
-          skips_left_(view.n), skip_length_(view.n), curvature_(view.n) {
+        : view_(view), p_(problem), g_(g), poll_(poll), tuning_(tuning), random_(seed), order_(view.n), rests_(view.n),
+          curvature_(view.n) {
         for (int64_t i = 0; i < view.n; ++i) {
             order_[i] = i;
             curvature_[i] = std::max(0.0, view.curvature(i));
@@ -125,19 +125,8 @@ class BoxAscent {
   private:
     void pass() {
         random_.shuffle(order_.begin(), static_cast<uint32_t>(view_.n));
-        for (const int64_t i : order_) {
-            if (skips_left_[i] > 0) {
-                --skips_left_[i];
-                continue;
-            }
-            const double moved = step(i);
-            if (moved > 0) {
-                skip_length_[i] = 0;
-            } else {
-                skip_length_[i] = std::min(tuning_.longest_skip, std::max(1, 2 * skip_length_[i]));
-                skips_left_[i] = skip_length_[i];
-            }
-        }
+        for (const int64_t i : order_)
+            if (!rests_[i]) rests_[i] = !(step(i) > 0);
     }
 
     double step(int64_t i) {
@@ -163,6 +152,7 @@ class BoxAscent {
 
     BoxOutcome measure(double tol) {
         double gap = 0, quadratic = 0, hinge = 0, square = 0, linear = 0;
+        std::fill(rests_.begin(), rests_.end(), uint8_t{0});
         for (int64_t i = 0; i < view_.n; ++i) {
             const double kappa = p_.kappa[i], cap = p_.cap[i], lin = p_.lin[i], g = g_[i];
             const double delta = p_.y[i] * view_.score(i);
@@ -196,7 +186,7 @@ class BoxAscent {
     const BoxTuning tuning_;
     Random random_;
     std::vector<int64_t> order_;
-    std::vector<int> skips_left_, skip_length_;
+    std::vector<uint8_t> rests_;  // samples that did not move since the last check
     std::vector<double> curvature_;
 };
 

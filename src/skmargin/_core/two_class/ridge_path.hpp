@@ -145,11 +145,15 @@ inline RidgePaths solve_alternating(const RidgeProblem& problem, const std::vect
     return out;
 }
 
-// Memory that LAPACK needs to apply reflectors to some vectors.
-inline std::vector<double> reflector_work(int vectors, const RidgeTuning& tuning) {
-    return std::vector<double>(vectors < tuning.few_vectors ? std::max(1, vectors)
-                                                            : static_cast<size_t>(tuning.reflector_block) *
-                                                                  (vectors + tuning.reflector_block + 1));
+// Calls LAPACK with the memory that it asks for: call(memory, its size), where the size -1 is the question.
+template <class Call>
+void with_work(Call call) {
+    double wanted = 0;
+    int size = -1;
+    call(&wanted, &size);
+    size = std::max(1, static_cast<int>(wanted));
+    std::vector<double> work(static_cast<size_t>(size));
+    call(work.data(), &size);
 }
 
 // M is symmetric (n, n), its rows from the diagonal on; it is overwritten.  x is (m + 1, n), M becomes shrink M.
@@ -165,32 +169,27 @@ inline RidgePaths symmetric_paths(const RidgeProblem& problem, Form form, double
 
 // A is (n, N), n <= N, overwritten; x is (m + 1, n).  Row order of A is the column order of A': LAPACK sees the
 // transposed one.
-inline RidgePaths bidiagonal_paths(const RidgeProblem& problem, double* A, int n, int N, std::vector<double> inside,
-                                   const RidgeTuning& tuning) {
+inline RidgePaths bidiagonal_paths(const RidgeProblem& problem, double* A, int n, int N, std::vector<double> inside) {
     const int r = n, vectors = problem.vectors(), systems = problem.systems();
-    std::vector<double> tau(r), square(static_cast<size_t>(r) * r), work;
-    int lwork, info = 0;
-    const auto sized = [&](size_t values) {
-        work.assign(values, 0);
-        lwork = static_cast<int>(values);
-    };
-    sized(static_cast<size_t>(tuning.reflector_block) * N);
+    std::vector<double> tau(r), square(static_cast<size_t>(r) * r);
+    int info = 0;
     const bool wide = n < N;
-    if (wide) blas.geqrf(&N, &n, A, &N, tau.data(), work.data(), &lwork, &info);  // A' = Q R
+    if (wide)  // A' = Q R
+        with_work([&](double* work, int* size) { blas.geqrf(&N, &n, A, &N, tau.data(), work, size, &info); });
     for (int column = 0; column < r; ++column)
         std::copy_n(A + static_cast<size_t>(column) * N, wide ? column + 1 : r,
                     &square[static_cast<size_t>(column) * r]);
 
     std::vector<double> d(r), e(r), tau_left(r), tau_right(r);
-    sized(static_cast<size_t>(tuning.reflector_block) * 2 * r);
-    blas.gebrd(&r, &r, square.data(), &r, d.data(), e.data(), tau_left.data(), tau_right.data(), work.data(), &lwork,
-               &info);
+    with_work([&](double* work, int* size) {
+        blas.gebrd(&r, &r, square.data(), &r, d.data(), e.data(), tau_left.data(), tau_right.data(), work, size, &info);
+    });
     const auto apply = [&](const char* which, const char* transposed, const std::vector<double>& tau_of,
                            std::vector<double>& to, int count) {
-        work = reflector_work(count, tuning);
-        lwork = static_cast<int>(work.size());
-        blas.ormbr(which, "L", transposed, &r, &count, &r, square.data(), &r, tau_of.data(), to.data(), &r, work.data(),
-                   &lwork, &info);
+        with_work([&](double* work, int* size) {
+            blas.ormbr(which, "L", transposed, &r, &count, &r, square.data(), &r, tau_of.data(), to.data(), &r, work,
+                       size, &info);
+        });
     };
     apply("P", "T", tau_right, inside, vectors);
     std::vector<double> beside(2 * r - 1), alternating(static_cast<size_t>(vectors) * 2 * r);
@@ -213,9 +212,9 @@ inline RidgePaths bidiagonal_paths(const RidgeProblem& problem, double* A, int n
     found.coef.assign(static_cast<size_t>(systems) * N, 0);
     for (int v = 0; v < systems; ++v)
         std::copy_n(&right[static_cast<size_t>(v) * r], r, &found.coef[static_cast<size_t>(v) * N]);
-    work = reflector_work(systems, tuning);
-    lwork = static_cast<int>(work.size());
-    blas.ormqr("L", "N", &N, &systems, &r, A, &N, tau.data(), found.coef.data(), &N, work.data(), &lwork, &info);
+    with_work([&](double* work, int* size) {
+        blas.ormqr("L", "N", &N, &systems, &r, A, &N, tau.data(), found.coef.data(), &N, work, size, &info);
+    });
     return found;
 }
 

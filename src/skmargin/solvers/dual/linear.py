@@ -101,7 +101,6 @@ class _Methods:
             max_work=budget,
             stop_on_stall=stage.may_stall,
             face_steps=plan.face_steps,
-            near_optimum=state.n_iter > 1,  # after another stage: a trial has n_iter = 1, a start from other weights 0
             seed=self.seed + state.n_iter,
             threads=self.threads,
         )
