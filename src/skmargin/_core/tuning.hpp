@@ -51,6 +51,8 @@ struct BlockAscentTuning {
     double work_between_checks = 4;
     // gap of a pass / gap at the last check from which another one is due (by hand; half 1.00 (1.3), twice 1.00 (1.4))
     double check_after_fall = 0.1;
+    // passes without progress after which float32 gives up (by hand; half 1.00 (1.0), twice 1.00 (1.0))
+    int64_t stall_passes = 100;
     // rivals that enter a list at once: memory with many classes (by hand; half 1.01 (1.3), twice 0.99 (1.4))
     int32_t new_rivals = 16;
     // passes that skip a sample with a small gap, at most (by hand; half 1.01 (1.2), twice 1.00 (1.2))

@@ -51,6 +51,7 @@ void bind_tuning(nb::module_& m) {
         Fields<Tuning>(m, "BlockAscentTuning", "Block ascent on a linear dual.")
             .SKMARGIN_FIELD(work_between_checks)
             .SKMARGIN_FIELD(check_after_fall)
+            .SKMARGIN_FIELD(stall_passes)
             .SKMARGIN_FIELD(new_rivals)
             .SKMARGIN_FIELD(longest_skip)
             .SKMARGIN_FIELD(face)

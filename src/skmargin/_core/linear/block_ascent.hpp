@@ -92,7 +92,7 @@ class BlockAscent {
             }
             if (!plan.may_end && !plan.renew && !proximal_.lists_are_stale()) continue;
             renew_lists(plan);
-            if (options.stop_on_stall && state.passes > 2 * last_gain_) break;
+            if (options.stop_on_stall && state.passes >= last_gain_ + tuning_.stall_passes) break;
         }
         return {primal_, gap_, state.passes, state.work, converged_};
     }
