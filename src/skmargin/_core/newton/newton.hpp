@@ -119,11 +119,11 @@ class Newton {
 
     // How the steps go on.
     struct Course {
-        double sigma, cap;                // the largest weight of the proximal term, and its inverse
-        double last_move = 1, widen = 1;  // mean move of a score in the last step; of the working set
-        int64_t last_gain = 0;
+        double sigma, cap;                        // the largest weight of the proximal term, and its inverse
+        double last_move = 1, widen = 1;          // mean move of a score in the last step; of the working set
+        int64_t since_centre = 0, last_gain = 0;  // steps
         double best_gap = infinity, best_gap_at_W = infinity;
-        bool centred = false, stuck = false;  // stuck: an inner problem took too many steps
+        bool centred = false;
     };
 
     double median_cap() const {
@@ -168,6 +168,7 @@ class Newton {
             p_.penalty[p_.d] = std::max(1e-6, p_.sigma * course.cap);
         }
         course.centred = true;
+        course.since_centre = 0;
     }
 
     // Newton on a working set, then all samples follow; returns whether phi is minimised.
@@ -186,12 +187,11 @@ class Newton {
         p_.update_scores();
         course.last_move = mean_score_change();
         course.widen = 1;
-        course.stuck = !finished && inner >= tuning_.max_inner;
+        course.since_centre += inner;
         if (working_.apply_prox(0) > before + 1e-12 * std::abs(before)) {
             working_.search_on_all(start, previous_F_);
             finished = false;
             course.widen = 1 / tuning_.sharpen;
-            course.stuck = false;
         }
         return finished;
     }
@@ -215,7 +215,7 @@ class Newton {
     // The weight of the next proximal problem: smaller; larger where steps went from kink to kink, or the rounding of
     // the scores, which is 1/sigma as large in the duals, is all that is left.
     void next_sigma(Course& course, bool finished, bool close_at_W) {
-        if (!finished && !course.stuck) return;
+        if (!finished && course.since_centre < tuning_.max_inner) return;
         const bool sharper = finished && !close_at_W;
         p_.sigma = sharper ? tuning_.sharpen * p_.sigma : std::min(course.sigma, p_.sigma / tuning_.sharpen);
         course.centred = false;
