@@ -31,7 +31,7 @@ from skmargin import (
     WestonWatkinsSVC,
 )
 from skmargin.experiments import read_results
-from skmargin.model_files import save_model
+from skmargin.model_files import load_model, save_model
 from skmargin.model_selection import MarginSearchCV
 
 POSIX = sys.platform != "win32"
@@ -255,5 +255,5 @@ def test_a_fit_that_is_killed_leaves_the_model_file_whole(tmp_path, wait):
         time.sleep(wait)
         running.send_signal(signal.SIGKILL)
     assert running.returncode == -signal.SIGKILL
-    assert out.read_bytes() == old
+    assert out.read_bytes() == old or load_model(out).n_features_in_ == 64  # on a fast machine the fit was over
     assert [path.name for path in tmp_path.iterdir()] == ["model.skm"]

@@ -41,7 +41,7 @@ SEARCHES = {
         {"C": [0.1, 1.0], "p": [1.5, 4.0], "loss": ["squared_hinge", "log_loss"]},
     ),
     "lp-norm-paper": (LpNormSVC(tol=1e-5, solver="paper", random_state=0), {"C": [0.1, 1.0], "p": [1.5, 1.8]}),
-    "multi-margin": (MultiMarginSVC(tol=1e-5), {"C": [0.1, 1.0]}),
+    "multi-margin": (MultiMarginSVC(tol=1e-7), {"C": [0.1, 1.0]}),
     "multi-margin-svrg": (MultiMarginSVC(solver="svrg", tol=1e-2, random_state=0), {"C": [0.001, 0.01, 0.1]}),
     "m3-adam": (M3SVC(solver="adam", tol=0.5, random_state=0), {"alpha": [1e-2, 1e-1]}),
     "m3": (M3SVC(tol=1e-5), {"alpha": [1e-2, 1e-1], "p": [2, 4]}),

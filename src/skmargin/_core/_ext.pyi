@@ -128,6 +128,18 @@ class FaceTuning:
     @stop_cg_below.setter
     def stop_cg_below(self, arg: float, /) -> None: ...
 
+    @property
+    def shorten(self) -> float: ...
+
+    @shorten.setter
+    def shorten(self, arg: float, /) -> None: ...
+
+    @property
+    def min_gain(self) -> float: ...
+
+    @min_gain.setter
+    def min_gain(self, arg: float, /) -> None: ...
+
 class ProximalTuning:
     """Steps of the multipliers of the intercept."""
 
@@ -315,6 +327,12 @@ class NewtonTuning:
     def __init__(self) -> None: ...
 
     @property
+    def stage_tol(self) -> float: ...
+
+    @stage_tol.setter
+    def stage_tol(self, arg: float, /) -> None: ...
+
+    @property
     def start_passes(self) -> int: ...
 
     @start_passes.setter
@@ -333,6 +351,12 @@ class NewtonTuning:
     def working_set_width(self, arg: float, /) -> None: ...
 
     @property
+    def widen(self) -> float: ...
+
+    @widen.setter
+    def widen(self, arg: float, /) -> None: ...
+
+    @property
     def max_inner(self) -> int: ...
 
     @max_inner.setter
@@ -345,10 +369,28 @@ class NewtonTuning:
     def inner_gap(self, arg: float, /) -> None: ...
 
     @property
+    def sharpen_fast(self) -> float: ...
+
+    @sharpen_fast.setter
+    def sharpen_fast(self, arg: float, /) -> None: ...
+
+    @property
     def sharpen(self) -> float: ...
 
     @sharpen.setter
     def sharpen(self, arg: float, /) -> None: ...
+
+    @property
+    def sharpen_slow(self) -> float: ...
+
+    @sharpen_slow.setter
+    def sharpen_slow(self, arg: float, /) -> None: ...
+
+    @property
+    def smoother(self) -> float: ...
+
+    @smoother.setter
+    def smoother(self, arg: float, /) -> None: ...
 
 class BoxTuning:
     """Dual coordinate ascent for two classes."""

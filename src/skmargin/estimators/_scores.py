@@ -107,7 +107,10 @@ class LinearScores(MarginClassifier):
 
     def _takes_columns(self, X: np.ndarray) -> bool:
         return (
-            not sparse.issparse(self.__dict__.get("coef_")) and self._scores_show_nonfinite() and X.flags.f_contiguous
+            not sparse.issparse(self.__dict__.get("coef_"))
+            and self._scores_show_nonfinite()
+            and X.shape[1] >= self._tuning.common.least_block
+            and X.flags.f_contiguous
         )
 
     def _scores(self, X: Any) -> np.ndarray:

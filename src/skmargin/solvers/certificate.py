@@ -192,7 +192,8 @@ def _block_scores(
     """Scores of some rows, the lengths of these, and how many terms a score has."""
     if sparse.issparse(part) and origin is None:
         data = part.data.astype(np.float64, copy=False)
-        squares = np.bincount(np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)), data * data, part.shape[0])
+        first_column = np.zeros(len(data), dtype=part.indices.dtype)
+        squares = sparse.csr_array((data * data, first_column, part.indptr), shape=(part.shape[0], 1)) @ np.ones(1)
         terms = int(np.diff(part.indptr).max(initial=0))
         starts, columns = (np.ascontiguousarray(index) for index in (part.indptr, part.indices))
         return _ext.linear_scores(starts, columns, data, W, constant), np.sqrt(squares), terms

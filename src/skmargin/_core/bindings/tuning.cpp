@@ -33,7 +33,9 @@ void bind_tuning(nb::module_& m) {
         Fields<Tuning>(m, "FaceTuning", "When steps on the face of the dual are tried, and how far they go.")
             .SKMARGIN_FIELD(first_steps)
             .SKMARGIN_FIELD(more_steps_above)
-            .SKMARGIN_FIELD(stop_cg_below);
+            .SKMARGIN_FIELD(stop_cg_below)
+            .SKMARGIN_FIELD(shorten)
+            .SKMARGIN_FIELD(min_gain);
     }
     {
         using Tuning = ProximalTuning;
@@ -84,12 +86,17 @@ void bind_tuning(nb::module_& m) {
     {
         using Tuning = NewtonTuning;
         Fields<Tuning>(m, "NewtonTuning", "Semismooth Newton on the proximal dual.")
+            .SKMARGIN_FIELD(stage_tol)
             .SKMARGIN_FIELD(start_passes)
             .SKMARGIN_FIELD(squared_sigma)
             .SKMARGIN_FIELD(working_set_width)
+            .SKMARGIN_FIELD(widen)
             .SKMARGIN_FIELD(max_inner)
             .SKMARGIN_FIELD(inner_gap)
-            .SKMARGIN_FIELD(sharpen);
+            .SKMARGIN_FIELD(sharpen_fast)
+            .SKMARGIN_FIELD(sharpen)
+            .SKMARGIN_FIELD(sharpen_slow)
+            .SKMARGIN_FIELD(smoother);
     }
     {
         using Tuning = BoxTuning;

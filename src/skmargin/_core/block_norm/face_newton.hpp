@@ -152,8 +152,8 @@ class BlockNormFaceSteps : public FaceControl<BlockNormFaceSteps<Loss>, AscentSt
         return gained;
     }
 
-    // Project alpha + x, then search along the projected step; returns the gain of the dual.
-    double try_step() {
+    // Project alpha + t x, then search along the projected step; returns the gain of the dual.
+    double try_step(double t) {
         change_.resize(cls_.size());
         std::vector<double> d(a_.k), target(a_.k);
         double rise = 0;
@@ -162,9 +162,9 @@ class BlockNormFaceSteps : public FaceControl<BlockNormFaceSteps<Loss>, AscentSt
             const size_t at = start_[s];
             const int32_t m = static_cast<int32_t>(start_[s + 1] - at) - 1;
             if constexpr (Loss::curved_dual) {
-                keep_feasible(s, alpha, m, target.data());
-            } else {  // `block` with curvature 1 and d = 1 + x_l - x_y is the projection on the constraints
-                for (int32_t j = 0; j < m; ++j) d[j] = 1 + x_[at + 1 + j] - x_[at];
+                keep_feasible(s, t, alpha, m, target.data());
+            } else {  // `block` with curvature 1 and d = 1 + t (x_l - x_y) is the projection on the constraints
+                for (int32_t j = 0; j < m; ++j) d[j] = 1 + t * (x_[at + 1 + j] - x_[at]);
                 a_.loss.block(sample_[s], 1.0, d.data(), alpha, m, target.data());
             }
             change_[at] = 0;
@@ -202,11 +202,11 @@ class BlockNormFaceSteps : public FaceControl<BlockNormFaceSteps<Loss>, AscentSt
     }
 
     // Where the sum of the duals has a dual that bends: the step with negative duals cut off, short of the limit.
-    void keep_feasible(size_t s, const double* alpha, int32_t m, double* target) const {
+    void keep_feasible(size_t s, double t, const double* alpha, int32_t m, double* target) const {
         double before = 0, sum = 0;
         for (int32_t j = 0; j < m; ++j) {
             before += alpha[j];
-            sum += target[j] = std::max(0.0, alpha[j] - x_[start_[s] + 1 + j]);
+            sum += target[j] = std::max(0.0, alpha[j] - t * x_[start_[s] + 1 + j]);
         }
         const double rest = sum_[s] - before, limit = 0.5 * (a_.loss.sum_limit(sample_[s]) + sum_[s]);
         if (!(rest + sum > limit)) return;

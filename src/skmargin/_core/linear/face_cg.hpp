@@ -45,10 +45,14 @@ class FaceControl : public AfterPass {
         if (steps.empty()) return 0;
         const double predicted = steps.conjugate_gradients();
         if (!(predicted > 0)) return 0;
-        const double gain = steps.try_step();
-        if (!(gain > 0)) return 0;
-        steps.accept();
-        return gain / predicted;
+        for (double t = 1; t > 0.02; t *= tuning_.shorten) {
+            const double gain = steps.try_step(t);
+            if (gain > (t == 1 ? 0 : tuning_.min_gain * predicted * t)) {
+                steps.accept();
+                return gain / predicted;
+            }
+        }
+        return 0;
     }
 
     int64_t next_;  // pass of the next one
@@ -194,22 +198,22 @@ class FaceSteps : public FaceControl<FaceSteps<Loss>, AscentState<Loss, ClassVec
         return square / a_.geo.curvature[sample_[s]];
     }
 
-    // Project alpha + x, then search along the projected step; returns the gain of the dual.
-    double try_step() {
+    // Project alpha + t x, then search along the projected step; returns the gain of the dual.
+    double try_step(double t) {
         target_.resize(slope_.size());
         const double rise = gather([&](size_t s, ClassVectors& V) {
             thread_local std::vector<double> d, change;
             thread_local std::vector<int32_t> cls;
             const int64_t i = sample_[s];
             const DualLists::Row& r = a_.duals[i];
-            // `block` with curvature 1 and d = 1 + x_l - x_y is the projection on the constraints of the hinge
+            // `block` with curvature 1 and d = 1 + t (x_l - x_y) is the projection on the constraints of the hinge
             // family.
             d.assign(r.active, 0.0);
             change.resize(r.active + 1);
             cls.resize(r.active + 1);
             double own = 0;
             for (size_t e = start_[s]; e < start_[s + 1]; ++e) (entry_[e] == own_class ? own : d[entry_[e]]) = x_[e];
-            for (int32_t j = 0; j < r.active; ++j) d[j] = 1 + (d[j] - own);
+            for (int32_t j = 0; j < r.active; ++j) d[j] = 1 + t * (d[j] - own);
             double* target = &target_[slope_start_[s]];
             a_.loss.block(i, 1.0, d.data(), r.alpha, r.active, target);
             int32_t m = 0;

@@ -14,6 +14,8 @@
 //           The inner duality gap is exactly 1/2 ||gradient||^2 (in the metric of the penalty).
 // Working set: samples whose a is a vertex that small moves of the scores do not change are linear: only the others
 //           enter the inner problem.  The value of phi on all samples guards this.
+// Continuation: where the duals have bounds C is reached from a small C in factors of at most ten; duals stay feasible
+//           when scaled with the caps.
 // Stop      every a is feasible, so P - D is a certificate at each outer step; with the free intercept the duals
 //           are first made a circulation (intercept/circulation.hpp).  A machine that is published by its duals
 //           (`publish_duals`: kernels) has P at W = X'c instead, which every remainder of the gradient makes larger.
@@ -40,8 +42,8 @@ namespace skm {
 template <ProximalLoss Loss>
 class Newton {
   public:
-    // `cap` are the numbers that `loss` reads.
-    Newton(const double* X, int64_t n, int64_t d, const int32_t* y, int32_t k, const Loss& loss, const double* cap,
+    // `cap` are the numbers that `loss` reads: continuation scales them, and they are as given when `solve` returns.
+    Newton(const double* X, int64_t n, int64_t d, const int32_t* y, int32_t k, const Loss& loss, double* cap,
            bool intercept, InterruptPoll& poll, const NewtonTuning& tuning)
         : tuning_(tuning), rows_(X, n, d, k, cap, intercept, poll), p_(rows_, y, loss, poll), working_(p_, tuning_),
           cap_(cap) {}
@@ -53,11 +55,12 @@ class Newton {
     std::vector<double>& duals() { return p_.a; }
 
     // `warm`: duals() and b hold a starting point.  Returns whether the target gap was reached; if not, the point of
-    // the lowest objective is kept.
+    // the lowest objective is kept.  options.max_iter is exceeded by at most one step for each stage of the
+    // continuation.
     bool solve(bool warm, const double* b, const Options& options, bool publish_duals = false) {
         options_ = options;
         publish_duals_ = publish_duals;
-        const bool done = start_and_solve(warm, b);
+        const bool done = continuation(warm, b);
         gap += rounding_;  // which must not end the steps
         if (publish_duals_) p_.W = W_of_duals_, p_.a = feasible();
         return done;
@@ -67,17 +70,44 @@ class Newton {
     void publish(double* W, double* b) const { rows_.publish(p_.W, W, b); }
 
   private:
-    // ---- the start ----
+    // ---- plan: from a small C to the one asked for ----
 
-    bool start_and_solve(bool warm, const double* b) {
+    bool continuation(bool warm, const double* b) {
+        std::vector<double> full(cap_, cap_ + p_.n), sorted = full;
+        std::nth_element(sorted.begin(), sorted.begin() + p_.n / 2, sorted.end());
+        const double C = sorted[p_.n / 2], C0 = std::min(C, tuning_.smoother / std::max(rows_.curvature, 1e-300));
+        double scale = C0 / C;
+        bool good_start = false;
         if (warm) {
             p_.recompute_V();
             p_.set_W(b);
             certify();
             if (gap <= target_gap(options_.tol, objective)) return true;
+            good_start = tuning_.smoother * gap <= objective || !Loss::bounded;
         }
-        if (!warm || Loss::bounded) block_passes();
-        return proximal_steps();
+        if (good_start || !Loss::bounded) scale = 1;
+        const int stages = static_cast<int>(std::ceil(std::log10(1 / scale) - 1e-9));
+        const double ratio = stages > 0 ? std::pow(1 / scale, 1.0 / stages) : 1;
+        rescale(full, scale, scale);
+        if (!good_start) block_passes();
+        bool done = false;
+        for (int stage = 0; stage <= stages; ++stage) {
+            if (stage > 0) {
+                const double next = stage == stages ? 1.0 : scale * ratio;
+                rescale(full, next, next / scale);
+                scale = next;
+            }
+            const double unbounded = tuning_.squared_sigma / (warm ? tuning_.smoother : 1.0);
+            const double sigma = (Loss::bounded ? 1.0 : unbounded) / (C * scale);
+            done = solve_stage(sigma, stage == stages ? options_.tol : std::max(options_.tol, tuning_.stage_tol));
+        }
+        return done;
+    }
+
+    void rescale(const std::vector<double>& full, double cap_scale, double dual_scale) {
+        for (int64_t i = 0; i < p_.n; ++i) cap_[i] = full[i] * cap_scale;
+        for (double& a : p_.a) a *= dual_scale;
+        for (double& v : p_.V) v *= dual_scale;
     }
 
     // Exact block ascent from the duals with b penalised: a start that is roughly right.
@@ -115,33 +145,26 @@ class Newton {
         p_.update_scores();
     }
 
-    // ---- proximal point ----
+    // ---- one stage: one value of C ----
 
-    // How the steps go on.
-    struct Course {
-        double sigma, cap;                        // the largest weight of the proximal term, and its inverse
-        double last_move = 1, widen = 1;          // mean move of a score in the last step; of the working set
-        int64_t since_centre = 0, last_gain = 0;  // steps
+    // How a stage goes on.
+    struct Stage {
+        double sigma, cap, tol;           // the largest weight of the proximal term, and its inverse
+        double last_move = 1, widen = 1;  // mean move of a score in the last step; of the working set
+        int64_t since_centre = 0, last_gain = 0;
         double best_gap = infinity, best_gap_at_W = infinity;
         bool centred = false;
     };
 
-    double median_cap() const {
-        std::vector<double> sorted(cap_, cap_ + p_.n);
-        std::nth_element(sorted.begin(), sorted.begin() + p_.n / 2, sorted.end());
-        return sorted[p_.n / 2];
-    }
-
-    bool proximal_steps() {
-        const double tol = options_.tol, sigma = (Loss::bounded ? 1.0 : tuning_.squared_sigma) / median_cap();
-        Course course{sigma, 1 / sigma};
-        course.last_gain = steps;
+    bool solve_stage(double sigma, double tol) {
+        Stage stage{sigma, 1 / sigma, tol};
+        stage.last_gain = steps;
         p_.sigma = sigma;
         target_fraction_ = 1;
         remember_zero();
         for (;;) {
-            if (!course.centred) set_centre(course);
-            const bool finished = minimise(course);
+            if (!stage.centred) set_centre(stage);
+            const bool finished = minimise(stage);
             certify();
             p_.poll.report_gap(gap / objective, tol);
             if (gap <= target_gap(tol, objective)) {
@@ -152,46 +175,46 @@ class Newton {
             const bool close_at_W = gap_at_W_ <= target_gap(tol, primal_at_W_);  // but the point of the duals is not
             if (close_at_W) target_fraction_ = std::max(1e-6, 0.1 * target_fraction_);
             remember();
-            if (gives_up(course, close_at_W)) {
+            if (gives_up(stage, close_at_W)) {
                 restore();
                 return gap <= target_gap(tol, objective);
             }
-            next_sigma(course, finished, close_at_W);
+            next_sigma(stage, finished, close_at_W);
         }
     }
 
     // The centre of the proximal terms moves to the present point.
-    void set_centre(Course& course) {
+    void set_centre(Stage& stage) {
         p_.centre = p_.a;
         if (rows_.intercept) {
             for (int32_t l = 0; l < p_.k; ++l) p_.intercept_centre[l] = p_.W[l * p_.D + p_.d];
-            p_.penalty[p_.d] = std::max(1e-6, p_.sigma * course.cap);
+            p_.penalty[p_.d] = std::max(1e-6, std::min(1.0, p_.sigma * stage.cap) / tuning_.smoother);
         }
-        course.centred = true;
-        course.since_centre = 0;
+        stage.centred = true;
+        stage.since_centre = 0;
     }
 
     // Newton on a working set, then all samples follow; returns whether phi is minimised.
-    bool minimise(Course& course) {
+    bool minimise(Stage& stage) {
         const double reach = tuning_.working_set_width;
         const double width =
-            course.widen * std::max(reach * p_.sigma * course.cap, std::min(1.0, reach * course.last_move));
+            stage.widen * std::max(reach * p_.sigma * stage.cap, std::min(1.0, reach * stage.last_move));
         const double before = working_.apply_prox(width);
         const std::vector<double> start = p_.W;
         bool finished = false;
-        const double target = tuning_.inner_gap * target_gap(options_.tol, primal_at_W_);
+        const double target = 0.5 * tuning_.inner_gap * target_gap(stage.tol, primal_at_W_);
         const int inner = working_.solve(target, target_fraction_, options_.max_iter - steps, finished);
         steps += inner;
+        stage.since_centre += inner;
         previous_F_.swap(p_.F);
         p_.F.resize(p_.n * p_.k);
         p_.update_scores();
-        course.last_move = mean_score_change();
-        course.widen = 1;
-        course.since_centre += inner;
+        stage.last_move = mean_score_change();
+        stage.widen = 1;
         if (working_.apply_prox(0) > before + 1e-12 * std::abs(before)) {
             working_.search_on_all(start, previous_F_);
             finished = false;
-            course.widen = 1 / tuning_.sharpen;
+            stage.widen = tuning_.widen;
         }
         return finished;
     }
@@ -202,23 +225,32 @@ class Newton {
     }
 
     // Whether the steps are used up, or the gap does not fall any more: then rounding is all that is left.
-    bool gives_up(Course& course, bool close_at_W) const {
-        if (gap <= 0.7 * course.best_gap || (!close_at_W && gap_at_W_ <= 0.7 * course.best_gap_at_W)) {
-            course.best_gap = std::min(course.best_gap, gap);
-            course.best_gap_at_W = std::min(course.best_gap_at_W, gap_at_W_);
-            course.last_gain = steps;
+    bool gives_up(Stage& stage, bool close_at_W) const {
+        if (gap <= 0.7 * stage.best_gap || (!close_at_W && gap_at_W_ <= 0.7 * stage.best_gap_at_W)) {
+            stage.best_gap = std::min(stage.best_gap, gap);
+            stage.best_gap_at_W = std::min(stage.best_gap_at_W, gap_at_W_);
+            stage.last_gain = steps;
         }
         const int patience = gap <= 1e-9 * objective ? 10 : gap_at_W_ <= 1e-9 * primal_at_W_ ? 50 : 300;
-        return steps >= options_.max_iter || steps > course.last_gain + patience;
+        return steps >= options_.max_iter || steps > stage.last_gain + patience;
     }
 
-    // The weight of the next proximal problem: smaller; larger where steps went from kink to kink, or the rounding of
-    // the scores, which is 1/sigma as large in the duals, is all that is left.
-    void next_sigma(Course& course, bool finished, bool close_at_W) {
-        if (!finished && course.since_centre < tuning_.max_inner) return;
-        const bool sharper = finished && !close_at_W;
-        p_.sigma = sharper ? tuning_.sharpen * p_.sigma : std::min(course.sigma, p_.sigma / tuning_.sharpen);
-        course.centred = false;
+    // The weight of the next proximal problem: the faster the last one was solved the smaller.
+    void next_sigma(Stage& stage, bool finished, bool close_at_W) {
+        const int64_t since = stage.since_centre;
+        if (finished && close_at_W) {  // the rounding of the scores is 1/sigma as large in the duals
+            p_.sigma = std::min(stage.sigma, tuning_.smoother * p_.sigma);
+        } else if (finished) {
+            p_.sigma *= since <= 5    ? tuning_.sharpen_fast
+                        : since <= 14 ? tuning_.sharpen
+                        : since <= 25 ? tuning_.sharpen_slow
+                                      : 1.0;
+        } else if (since >= 2 * tuning_.max_inner) {  // from kink to kink: smoother, with the duals found so far
+            p_.sigma = std::min(stage.sigma, tuning_.smoother * p_.sigma);
+        } else {
+            return;
+        }
+        stage.centred = false;
     }
 
     // ---- certify ----
@@ -314,7 +346,7 @@ class Newton {
     NewtonRows rows_;
     NewtonPoint<Loss> p_;
     NewtonWorkingSet<Loss> working_;
-    const double* cap_;
+    double* cap_;
     Options options_;
     bool publish_duals_ = false;
     std::vector<double> previous_F_;                            // scores before the last step

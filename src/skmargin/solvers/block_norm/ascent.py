@@ -238,11 +238,13 @@ class _Problem:
 
 
 def _solve(problem: _Problem, plan: _Plan, state: DualState | None) -> _Solve:
-    """Block ascent, then interior-point steps where it has not reached the gap that is needed."""
+    """Block ascent; interior-point steps where it has not reached the gap that is needed; the rest where these fail."""
     run = _Solve(problem, plan, state)
-    run.ascend()
+    run.ascend(plan.stages, plan.ascent_passes(problem.n_classes, problem.max_iter))
     if plan.dense_rows is not None and not run.reached(plan.needed(problem.tol)):
         run.take_interior_steps(plan.dense_rows)
+        if not run.reached(problem.tol):
+            run.ascend([Stage(plan.stages[-1].rows, problem.tol, True)], problem.max_iter)
     return run
 
 
@@ -262,11 +264,10 @@ class _Solve:
         self.best: _ext.Result | None = None
         self.bound, self.passes, self.rough, self.interior = -np.inf, 0, False, False
 
-    def ascend(self) -> None:
-        """Block ascent, stage by stage."""
+    def ascend(self, stages: list[Stage], most: int) -> None:
+        """Block ascent, stage by stage, until so many iterations have been made in all."""
         problem, plan = self.problem, self.plan
-        most = plan.ascent_passes(problem.n_classes, problem.max_iter)
-        for stage in plan.stages:
+        for stage in stages:
             options = _ext.Options(
                 tol=stage.goal, max_iter=most - self.passes, stop_on_stall=stage.may_stall, face_steps=plan.face_steps,
                 seed=problem.seed + self.passes,
@@ -281,7 +282,7 @@ class _Solve:
             self.rough = stage.goal > problem.tol
             self.bound = max(self.bound, bound_below(out.objective, out.gap))
             if self.best is None or out.objective <= self.best.objective:
-                self.best = out
+                self.best, self.interior = out, False
             # Only float32 stages have a goal below tol that is not rounding: where they reach it, that is enough.
             if self.passes >= most or (problem.tol > stage.goal > GAP_FLOOR and gap <= stage.goal):
                 break
@@ -318,6 +319,7 @@ class _Solve:
             self.best = out
         else:
             self.interior = False
+        self.rough = False
 
     def _certificate(self, point: InteriorPoint) -> _ext.Result:
         problem, plan = self.problem, self.plan

@@ -60,7 +60,9 @@ def solve_kernel_factor(
     W = coefficients(start.alpha, y).T @ R
     multipliers = start.b + W @ R.mean(axis=0) if fit_intercept else np.zeros(n_classes)
     duals = DualLists.of_table(start.alpha)
-    state = DualState(W, start.b, duals, multipliers, cap, start.objective, start.gap, 0)
+    state = None  # a start with a gap of one is no better than zero, and may be far worse
+    if start.gap < 1:
+        state = DualState(W, start.b, duals, multipliers, cap, start.objective, start.gap, 0)
     best, n_iter = start, start.n_iter
     for target_fraction in (1.0, 1e-2, 1e-4, 1e-6):
         state = solve_linear(

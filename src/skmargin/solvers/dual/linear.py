@@ -54,8 +54,7 @@ def solve_linear(
     plan = plan_linear(problem, tol, max_iter, tuning)
     methods = _Methods(problem, plan, thread_count(n_jobs) if plan.threaded else 1, seed, verbose)
     done = False
-    has_duals = state is not None and state.width == 0  # of the methods below, which go on from them
-    if not has_duals and suits(problem.X, n_classes, plan.block_flops, tuning.blocks):
+    if suits(problem.X, n_classes, plan.block_flops, tuning.blocks):
 
         def of_sample(X: Rows, y: np.ndarray, cap: np.ndarray) -> DualState:
             return solve_linear(
