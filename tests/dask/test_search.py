@@ -9,7 +9,7 @@ from skmargin.model_selection import MarginSearchCV
 from skmargin.rows.labels import row_hash
 from skmargin.rows.workers import DaskRows
 
-N, PART = 6000, 1500
+N, PART = 24_000, 6000
 
 
 @pytest.fixture(scope="module")

@@ -228,7 +228,7 @@ class BlockNormTuning:
     """The machine with a block norm (solvers/block_norm)."""
 
     polish_gap: float = constant(
-        1e-12, "relative gap that interior-point steps reach for tiny problems", sensitivity="same bits"
+        1e-13, "relative gap that interior-point steps reach for tiny problems", sensitivity="same bits"
     )
 
 

@@ -243,8 +243,8 @@ def _solve(problem: _Problem, plan: _Plan, state: DualState | None) -> _Solve:
     run.ascend(plan.stages, plan.ascent_passes(problem.n_classes, problem.max_iter))
     if plan.dense_rows is not None and not run.reached(plan.needed(problem.tol)):
         run.take_interior_steps(plan.dense_rows)
-        if not run.reached(problem.tol):
-            run.ascend([Stage(plan.stages[-1].rows, problem.tol, True)], problem.max_iter)
+        if not run.reached(plan.needed(problem.tol)):
+            run.ascend([plan.stages[-1]._replace(may_stall=True)], problem.max_iter)
     return run
 
 
