@@ -356,3 +356,11 @@ def test_factor_of_a_singular_gram_matrix():
     np.testing.assert_allclose(factor.start(X[factor.pivots] @ W), V, atol=1e-10)
     with pytest.raises(ValueError, match="zero"):
         factorise(np.zeros((3, 3)))
+
+
+def test_a_factor_keeps_its_rows_where_some_are_zero():
+    """Rows of length one and zero rows: the order of the pivots was undone where none had been made."""
+    z = np.array([0.0, 1.0, 0.0, 1.0, 1.0])
+    factor = factorise(np.outer(z, z))
+    np.testing.assert_array_equal(factor.R @ factor.R.T, np.outer(z, z))
+    np.testing.assert_array_equal(factor.R[factor.pivots], factor.L)

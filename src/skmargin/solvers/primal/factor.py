@@ -48,11 +48,12 @@ def pivoted(K: np.ndarray, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndar
     n = len(K)
     length = np.sqrt(np.maximum(np.diagonal(K), 0.0))
     first, some = np.argsort(-length, kind="stable"), np.flatnonzero(length)
+    in_order = bool(np.ptp(length) == 0)
     length[length == 0] = 1.0
     K /= length
     K /= length[:, None]
     K[some, some] = 1.0
-    if np.ptp(length) > 0:
+    if not in_order:
         K = K[np.ix_(first, first)]
     factor, order, rank, info = lapack.dpstrf(K.T, lower=1, tol=n * float(np.finfo(dtype).eps), overwrite_a=1)
     if info < 0:
