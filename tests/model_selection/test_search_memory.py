@@ -87,7 +87,7 @@ def peak_memory(estimator, grid, rows, n_jobs):
 )
 def test_memory_does_not_grow_with_the_threads_by_the_rows(estimator, density, dtype):
     rng = np.random.default_rng(0)
-    rows = rng.random((3000, 2000), dtype=np.float32).astype(dtype)
+    rows = rng.random((5000, 2000), dtype=np.float32).astype(dtype)
     rows[rng.random(rows.shape) >= density] = 0
     # The peak of small arrays that threads hold at the same moment varies; copies of the rows would be in every run.
     one, five = (min(peak_memory(estimator, {"C": [1e-4, 1e-3]}, rows, n) for _ in range(3)) for n in (1, 5))

@@ -174,7 +174,7 @@ def _blocks_and_scores(
     constant = b if origin is None else exact_sums(W, origin, b)
     longest = float(np.sqrt(np.einsum("ij,ij->i", W, W).max(initial=0.0)))
     per_row = d if origin is not None or not sparse.issparse(X) else max(1, X.nnz // max(1, n))
-    step = max(1, DEFAULT.common.cache_numbers // (4 * max(1, per_row, len(W))))  # rows, squares, places, scores
+    step = max(1, DEFAULT.common.cache_numbers // (8 * max(1, per_row, len(W))))  # rows and places, copied and squared
 
     def scores(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         F, norms, terms = _block_scores(window(X, rows), W, constant, origin)
