@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._types import RowsLike
+
 Make = Callable[[Any, int], Any]  # of rows and how many of them are different, see `SharedRows`
 Converted = tuple[Any, int]  # all rows converted, and where the window begins in them
 
@@ -25,14 +27,14 @@ class SharedRows:
     The rows behind the first ``n_different`` are these repeated, from the beginning.
     """
 
-    def __init__(self, rows: Any, n_different: int | None = None) -> None:
+    def __init__(self, rows: RowsLike, n_different: int | None = None) -> None:
         self._lock = Lock()
         self._bases: list[Any] = []
         self._made: dict[tuple[int, Any], Any] = {}
         self._n_different = rows.shape[0] if n_different is None else n_different
         self._add(rows)
 
-    def _add(self, rows: Any) -> None:
+    def _add(self, rows: RowsLike) -> None:
         self._bases += [rows, rows.data] if sparse.issparse(rows) else [rows]
 
     def converted(self, window: Any, key: Any, make: Make, rows_of: Callable[[Any], Any]) -> Converted | None:
@@ -63,13 +65,13 @@ def sharing_rows(shared: SharedRows | None) -> Iterator[None]:
         _shared.reset(token)
 
 
-def converted(rows: Any, key: Any, make: Callable[[Any], Any]) -> Any:
+def converted(rows: RowsLike, key: Any, make: Callable[[Any], Any]) -> Any:
     """``make(rows)``, which must treat every row on its own; shared where the rows are shared."""
     made, start = converted_whole(rows, key, lambda whole, _: make(whole), lambda made: made)
     return window(made, slice(start, start + rows.shape[0]))
 
 
-def converted_whole(rows: Any, key: Any, make: Make, rows_of: Callable[[Any], Any]) -> Converted:
+def converted_whole(rows: RowsLike, key: Any, make: Make, rows_of: Callable[[Any], Any]) -> Converted:
     """``make`` of the shared rows of which these rows are a window, or of themselves, and where they begin in it.
 
     ``rows_of`` gives the array in the result that has one row for each row.
@@ -79,7 +81,7 @@ def converted_whole(rows: Any, key: Any, make: Make, rows_of: Callable[[Any], An
     return (make(rows, rows.shape[0]), 0) if found is None else found
 
 
-def window(rows: Any, part: slice) -> Any:
+def window(rows: RowsLike, part: slice) -> Any:
     """Consecutive rows without a copy, dense or CSR."""
     if not sparse.issparse(rows):
         return rows[part]

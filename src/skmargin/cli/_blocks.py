@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import get_tags
 
+from .._types import Estimator, RowsLike
 from ..datasets import BUILT_IN, DataError, load_dataset
 from ..datasets import _arrow as arrow
 from ..datasets._cells import as_text, by_level, floats
@@ -31,7 +32,7 @@ ROWS = 1 << 16  # of a block that does not come from text
 class Block(NamedTuple):
     """Some rows as the model takes them, their labels as text (None without), and the columns that are kept."""
 
-    X: Any
+    X: RowsLike
     y: np.ndarray | None
     kept: dict[str, Any]
 
@@ -41,7 +42,7 @@ class SavedModel:
     """A model from a file, and what it needs of a table."""
 
     path: Path
-    estimator: Any = field(init=False)
+    estimator: Estimator = field(init=False)
     metadata: dict[str, Any] = field(init=False)
     names: list[str] | None = field(init=False)
     types: dict[str, str] = field(init=False)  # of the columns, as far as they are known
@@ -267,7 +268,7 @@ def together(blocks: Blocks) -> Block:
     if hasattr(parts[0], "iloc"):
         import pandas as pd
 
-        X: Any = pd.concat(parts, ignore_index=True)
+        X: RowsLike = pd.concat(parts, ignore_index=True)
     else:
         X = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
     y = None if found[0].y is None else np.concatenate([block.y for block in found if block.y is not None])

@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.fixes import parse_version
 
+from .._types import Estimator, RowsLike
 from ..comparison import METRICS, ComparisonError, Model, rare_classes, second_largest, tuned
 from ..datasets import Dataset
 from ..datasets._files import check_memory
@@ -114,7 +115,7 @@ def _fit_large(
     say(f"Fitted in {seconds(facts['fit_time'])}{_gap_words(last)}. Model file: {out}")
 
 
-def _gap_words(model: Any) -> str:
+def _gap_words(model: Estimator) -> str:
     gap = getattr(model, "dual_gap_", None)
     return "" if gap is None else f", relative duality gap {np.max(gap):.1e}"
 
@@ -158,7 +159,7 @@ def fit_and_save(
     return facts, last
 
 
-def calibrated(model: Pipeline, X: Any, y: Any, *, cv: int, seed: int) -> Pipeline:
+def calibrated(model: Pipeline, X: RowsLike, y: Any, *, cv: int, seed: int) -> Pipeline:
     """The pipeline with probabilities from held-out scores: of one temperature where scikit-learn knows it.
 
     A temperature leaves the order of the classes as it is, so ``predict`` and the largest probability agree.

@@ -17,6 +17,7 @@ import numpy as np
 import typer
 
 from .._files import atomic_write
+from .._types import Estimator, RowsLike
 from ..datasets import BUILT_IN, DataError
 from ..datasets._cells import as_text
 from ..inspection import class_scores
@@ -106,7 +107,7 @@ def _answers(model: SavedModel, block: Block, proba: bool, scores: bool) -> tupl
     return codes, columns
 
 
-def scores_of(estimator: Any, X: Any) -> np.ndarray | None:
+def scores_of(estimator: Estimator, X: RowsLike) -> np.ndarray | None:
     """Scores of the classes; of a calibrated model those before its calibration; None where there are none."""
     plain = uncalibrated(estimator)
     return class_scores(plain, X) if hasattr(plain, "decision_function") else None

@@ -26,6 +26,7 @@ from sklearn.utils import _safe_indexing
 import skmargin
 
 from .._files import atomic_write
+from .._types import RowsLike
 from ..datasets import Dataset
 from ..datasets._files import check_memory
 from ..report import ModelResult, Results, rank_models, summarize_dataset, summarize_model
@@ -313,7 +314,7 @@ def _definition(model: Model) -> str:
     return f"{model.estimator!r} {model.grid!r} {model.widths!r}"
 
 
-def _parts(X: Any) -> Iterator[Any]:
+def _parts(X: RowsLike) -> Iterator[Any]:
     """All that rows consist of, as arrays."""
     if hasattr(X, "iloc"):
         for name in X.columns:

@@ -22,6 +22,7 @@ from sklearn.utils.fixes import parse_version
 
 import skmargin
 
+from .._types import ClassWeight, Estimator, RowsLike
 from ..datasets._plan import Column, plan_columns
 from ..datasets._preprocess import build_preprocessor
 from ..model_selection import MarginSearchCV
@@ -73,7 +74,7 @@ class Model:
 
     name: str
     description: str
-    estimator: Any
+    estimator: Estimator
     grid: dict[str, tuple[Any, ...]]
     default: bool = True
     widths: tuple[float, ...] = ()
@@ -94,7 +95,7 @@ class Model:
         """Whether class vectors of very many classes are sparse (solvers/many_classes)."""
         return self.own and not self.kernel and type(self.estimator).__name__ in SPARSE_VECTORS
 
-    def weighted(self, class_weight: Any) -> Model:
+    def weighted(self, class_weight: ClassWeight) -> Model:
         """The same model with class weights, where its estimator has any."""
         names = [n for n in ("class_weight", "estimator__class_weight") if n in self.estimator.get_params()]
         if class_weight is None or not names:
@@ -149,7 +150,7 @@ def models() -> dict[str, Model]:
     return {model.name: model for model in (*own, *classic)}
 
 
-def preparation(X: Any, columns: Sequence[Column] | None = None, dense: bool = False) -> tuple[str, Any]:
+def preparation(X: RowsLike, columns: Sequence[Column] | None = None, dense: bool = False) -> tuple[str, Any]:
     """The step before the model: features scaled to [0, 1] (dense) or [-1, 1] (sparse), a raw table preprocessed."""
     if hasattr(X, "iloc"):
         return "table", build_preprocessor(plan_columns(X) if columns is None else columns, sparse=not dense)
@@ -158,7 +159,7 @@ def preparation(X: Any, columns: Sequence[Column] | None = None, dense: bool = F
 
 def tuned(
     model: Model,
-    X: Any,
+    X: RowsLike,
     *,
     cv: int,
     seed: int,
@@ -212,7 +213,7 @@ def tuned(
     return MarginSearchCV(pipeline, grid, cv=folds, n_jobs=n_jobs, scoring=scoring, error_score="raise")
 
 
-def kernel_spread(X: Any) -> float:
+def kernel_spread(X: RowsLike) -> float:
     """Number of features times their variance: the reciprocal of ``gamma="scale"``.
 
     Examples

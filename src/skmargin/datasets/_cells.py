@@ -9,6 +9,9 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
+
+from .._types import RowsLike
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-nan", "+nan", "<na>", "nat"}
 _TRUTH = {"true": "True", "false": "False"}
@@ -141,7 +144,7 @@ def _moment(year: int, month: int, day: int, clock: tuple[Any, ...]) -> float:
         return math.nan
 
 
-def by_level(column: Any, function: Callable[[Any], Any], dtype: Any) -> np.ndarray:
+def by_level(column: Any, function: Callable[[Any], Any], dtype: DTypeLike) -> np.ndarray:
     """A function of each cell, called once for each distinct one."""
     values = np.asarray(column, dtype=object)
     known: dict[Any, Any] = {}
@@ -159,7 +162,7 @@ def by_level(column: Any, function: Callable[[Any], Any], dtype: Any) -> np.ndar
     return out
 
 
-def columns_of(X: Any) -> Iterable[Any]:
+def columns_of(X: RowsLike) -> Iterable[Any]:
     """The columns of a frame or of an array, one after the other."""
     if hasattr(X, "iloc"):
         return (X.iloc[:, j] for j in range(X.shape[1]))

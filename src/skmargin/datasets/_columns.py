@@ -7,16 +7,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
 
+from .._types import LabelsLike, RowsLike
 from ._cells import as_seconds, as_text, by_level, columns_of, floats
 
 
 class _Columns(TransformerMixin, BaseEstimator):
     """Learns nothing but how many columns there are, and their names."""
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: RowsLike, y: LabelsLike = None) -> Any:
         """Remember the columns.
 
         Parameters
@@ -35,7 +37,7 @@ class _Columns(TransformerMixin, BaseEstimator):
         _check_n_features(self, X, reset=True)
         return self
 
-    def _cells(self, X: Any) -> list[Any]:
+    def _cells(self, X: RowsLike) -> list[Any]:
         check_is_fitted(self)
         _check_feature_names(self, X, reset=False)
         _check_n_features(self, X, reset=False)
@@ -44,7 +46,7 @@ class _Columns(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
         return tags
@@ -77,7 +79,7 @@ class ParseNumbers(OneToOneFeatureMixin, _Columns):
     def __init__(self, decimal: str = ".") -> None:
         self.decimal = decimal
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: RowsLike) -> np.ndarray:
         """Read the numbers.
 
         Parameters
@@ -126,7 +128,7 @@ class ParseText(OneToOneFeatureMixin, _Columns):
     def __init__(self, flat: bool = False) -> None:
         self.flat = flat
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: RowsLike) -> np.ndarray:
         """Read the texts.
 
         Parameters
@@ -179,7 +181,7 @@ class SoftClip(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(self, bound: float = 3.0) -> None:
         self.bound = bound
 
-    def fit(self, X: Any, y: Any = None) -> SoftClip:
+    def fit(self, X: RowsLike, y: LabelsLike = None) -> SoftClip:
         """Learn medians and quartiles.
 
         Parameters
@@ -204,7 +206,7 @@ class SoftClip(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.scale_ = np.where(flags, 0.0, np.where(scale > 0, scale, 1.0))
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: RowsLike) -> np.ndarray:
         """Centre, scale and bend.
 
         Parameters
@@ -258,7 +260,7 @@ class DateParts(_Columns):
         self.day_first = day_first
         self.hours = hours
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: RowsLike) -> np.ndarray:
         """Divide the dates into parts.
 
         Parameters

@@ -14,6 +14,8 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from .._types import RowsLike
+
 CHUNK = 1 << 24
 MAX_LINE = 1 << 28
 _MAGIC = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
@@ -40,7 +42,7 @@ class TextColumn(DataError):
 class Table(NamedTuple):
     """What a reader found: rows, labels (None for a file without), names of the features (None if it has none)."""
 
-    X: Any
+    X: RowsLike
     y: np.ndarray | None
     feature_names: list[str] | None
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
+from .._types import RowsLike
 from ._csv import read_csv
 from ._files import DataError
 from ._libsvm import read_with_base
@@ -54,7 +55,7 @@ class Dataset:
     """
 
     name: str
-    X: Any
+    X: RowsLike
     y: np.ndarray | None
     feature_names: list[str] | None
     zero_based: bool | None = None

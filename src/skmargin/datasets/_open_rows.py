@@ -15,6 +15,7 @@ from scipy import sparse
 from skmargin.rows.files import Batch, OpenRows
 from skmargin.rows.maps import refuse_cut_map
 
+from .._types import LabelsLike, RowsLike
 from ._batch_copy import own_copy
 from ._files import DataError, open_data
 from ._libsvm import _parse_chunk
@@ -176,7 +177,7 @@ class _NpyFile:
                 yield raw.view(self.dtype).reshape(end - begin, *self.shape[1:])
 
 
-def _from_arrays(X: Any, y: Any = None, weight: Any = None) -> OpenRows:
+def _from_arrays(X: RowsLike, y: LabelsLike = None, weight: Any = None) -> OpenRows:
     parts = [_part(one, name) for one, name in ((X, "X"), (y, "y"), (weight, "weight"))]
     rows = parts[0]
     if rows is None or len(rows.shape) != 2:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._types import RowsLike
 from ._cells import as_float, as_seconds, as_text, by_level, columns_of, floats, is_numeric, split_date
 from ._columns import moments
 from ._files import DataError
@@ -41,7 +42,7 @@ class Column:
 
 
 def plan_columns(
-    X: Any,
+    X: RowsLike,
     *,
     drop: Iterable[Any] = (),
     number: Iterable[Any] = (),
@@ -96,7 +97,7 @@ def plan_columns(
     return [_plan(name, cells, forced.get(name), decimal) for name, cells in zip(names, columns, strict=True)]
 
 
-def column_names(X: Any) -> list[Any]:
+def column_names(X: RowsLike) -> list[Any]:
     """Names of the columns of a frame, positions of those of an array."""
     columns = getattr(X, "columns", None)
     return list(range(np.asarray(X).shape[1])) if columns is None else list(columns)

@@ -11,6 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from .._types import RowsLike
 from ._columns import DateParts, ParseNumbers, ParseText, SoftClip
 from ._files import DataError
 from ._plan import Column, plan_columns
@@ -21,7 +22,7 @@ MAX_TERMS = 1000  # of a text
 
 
 def table_preprocessor(
-    X: Any,
+    X: RowsLike,
     *,
     drop: Iterable[Any] = (),
     number: Iterable[Any] = (),

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from skmargin._runtime.progress import report
@@ -306,7 +307,7 @@ def read_batches(folder: Path, meta: dict[str, Any], ranges: list[tuple[int, int
             yield Batch(X, y, weight)
 
 
-def _part_of(file: IO[bytes] | None, dtype: Any, begin: int, end: int) -> np.ndarray | None:
+def _part_of(file: IO[bytes] | None, dtype: DTypeLike, begin: int, end: int) -> np.ndarray | None:
     if file is None:
         return None
     file.seek(np.dtype(dtype).itemsize * begin)
@@ -348,7 +349,7 @@ def _first_entries(counts: IO[bytes], n: int, ranges: list[tuple[int, int]]) -> 
     return found
 
 
-def read_array(file: IO[bytes], dtype: Any, count: int) -> np.ndarray:
+def read_array(file: IO[bytes], dtype: DTypeLike, count: int) -> np.ndarray:
     """So many numbers from a file; refused where they are not there."""
     out = np.empty(count, dtype=dtype)
     view = memoryview(out.view(np.uint8))  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, wraps
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
@@ -16,13 +16,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils import Tags, assert_all_finite, check_random_state
 from sklearn.utils._param_validation import Interval, make_constraint
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._numbers import WITH_SQUARE
 from .._runtime.progress import listening, print_line
+from .._types import ClassWeight, Estimator, LabelsLike, RandomState, Rows, RowsLike, WeightsLike
 from ..rows.collections import Collections, is_collection, lazily, lazy_accuracy
 from ..rows.files import OpenRows
 from ..rows.gram import check_gram
@@ -57,7 +58,7 @@ class Problem(NamedTuple):
     ``kept`` holds the positions of the remaining rows in the data that the user gave.
     """
 
-    X: Any
+    X: Rows
     y: np.ndarray
     weight: np.ndarray
     n_classes: int
@@ -68,7 +69,7 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of ``fit``: parameters are validated, and callbacks (scikit-learn 1.9 and later) are told of it."""
 
     @wraps(method)
-    def fit(self: Any, X: Any, y: Any = None, *args: Any, **metadata: Any) -> Any:
+    def fit(self: Any, X: Rows, y: LabelsLike = None, *args: Any, **metadata: Any) -> Any:
         context, about = None, {"estimator": self, "X": X, "y": y, "metadata": metadata or None}
         if getattr(self, "_skl_callbacks", None):
             context = self._init_callback_context(max_subtasks=STEPS).call_on_fit_task_begin(**about)
@@ -88,7 +89,7 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
     whole = _fit_context(prefer_skip_nested_validation=True)(fit)
 
     @wraps(method)
-    def guarded(self: Any, X: Any, y: Any = None, *args: Any, **metadata: Any) -> Any:
+    def guarded(self: Any, X: Rows, y: LabelsLike = None, *args: Any, **metadata: Any) -> Any:
         try:
             return whole(self, X, y, *args, **metadata)
         except BaseException:  # also Ctrl-C, at any moment: a fit that does not end leaves the estimator unfitted
@@ -98,14 +99,20 @@ def fitting(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def _outcome(estimator: Any) -> str:
+def _outcome(estimator: Estimator) -> str:
     """The certificate of a fit in a few words."""
     names = {"objective_": "objective %.6g", "dual_gap_": "relative gap %.1e", "n_iter_": "%d iterations"}
     known = {name: getattr(estimator, name, None) for name in names}
     return ", ".join(names[name] % np.max(value) for name, value in known.items() if value is not None)
 
 
-def fit_rows(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> None:
+def fit_rows(
+    estimator: Estimator,
+    X: Rows,
+    y: LabelsLike = None,
+    sample_weight: WeightsLike = None,
+    checkpoint: Any = None,
+) -> None:
     """Fit an estimator to rows in blocks or to Dask collections, if it can be."""
     name = type(estimator).__name__
     if not getattr(estimator, "_in_blocks", False):
@@ -119,7 +126,7 @@ def fit_rows(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, c
 class Progress:
     """Listener of a fit: each of `STEPS` steps is a task for the callbacks, and a line where a fit takes long."""
 
-    def __init__(self, estimator: Any, context: Any) -> None:
+    def __init__(self, estimator: Estimator, context: Any) -> None:
         self.estimator, self.context, self.done = estimator, context, 0
         self.start = self.printed_at = time.perf_counter()
 
@@ -167,7 +174,7 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         """Whether a fit ends at the same solution, to its tolerance, from every start."""
         return True
 
-    def _check_problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+    def _check_problem(self, X: Rows, y: LabelsLike, sample_weight: WeightsLike) -> Problem:
         """Check and encode the training data; set ``classes_`` and ``n_features_in_``."""
         self.__dict__.pop("n_iter_", None)  # a fit that is interrupted leaves the estimator unfitted
         X, y = self._check_rows(X, y)
@@ -214,7 +221,7 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
             self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
         return found
 
-    def _check_rows(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    def _check_rows(self, X: Rows, y: LabelsLike) -> tuple[Any, np.ndarray]:
         """The rows and labels as arrays; sets ``n_features_in_``.
 
         `validate_data` takes longer than a small fit: plain arrays that it would return as they are do not go there.
@@ -261,7 +268,7 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         """Whether NaN or infinity in a row shows in all of its scores: then X needs no look of its own."""
         return False
 
-    def _check_predict(self, X: Any) -> Any:
+    def _check_predict(self, X: Rows) -> Any:
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
         check_compressed(X)
@@ -281,10 +288,10 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         return False
 
     @abstractmethod
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Rows) -> np.ndarray:
         """Scores of checked rows, one column a class; for two classes one column (``score_1 - score_0``)."""
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Scores of the classes.
 
         Parameters
@@ -306,7 +313,7 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
             return lazily(X, self.decision_function, np.empty((0,) if k == 2 else (0, k)))
         return self._flat_scores(self._check_predict(X))
 
-    def _flat_scores(self, X: Any) -> np.ndarray:
+    def _flat_scores(self, X: Rows) -> np.ndarray:
         """Scores of checked rows, as they are published."""
         scores = self._finite_scores(X)
         return scores.ravel() if len(self.classes_) == 2 else scores
@@ -324,14 +331,14 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
             raise ValueError(f"{rows.name} has other features than {type(self).__name__} was fitted with.")
         return (method(X) if X.shape[0] else self.classes_[:0] for X, _, _ in rows)
 
-    def _finite_scores(self, X: Any) -> np.ndarray:
+    def _finite_scores(self, X: Rows) -> np.ndarray:
         """Scores of checked rows, of which there may be some that are not finite: they are refused."""
         scores = self._scores(X)
         if self._scores_show_nonfinite() and not np.isfinite(scores[:, 0]).all():
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return scores
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: RowsLike) -> np.ndarray:
         """Class with the largest score.
 
         Parameters
@@ -351,7 +358,7 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
             return lazily(X, self.predict, self.classes_[:0])
         return self._labels(self._check_predict(X))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def score(self, X: RowsLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Any:
         """Accuracy on the given rows and labels.
 
         Parameters
@@ -370,7 +377,7 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
         """
         return lazy_accuracy(self, X, y, sample_weight) if is_collection(X) else super().score(X, y, sample_weight)
 
-    def _labels(self, X: Any) -> np.ndarray:
+    def _labels(self, X: Rows) -> np.ndarray:
         """Predicted class of each checked row."""
         scores = self._finite_scores(X)
         return self.classes_.take(scores[:, 0] > 0 if len(self.classes_) == 2 else scores.argmax(axis=1))
@@ -385,7 +392,7 @@ class MarginClassifier(LinkedMachine, CallbackSupportMixin, ClassifierMixin, Bas
             f"tol={self.tol:.2e}. Increase {'' if stuck else 'max_iter or '}tol, or scale the features."
         )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -410,7 +417,7 @@ def check_caps(C: float, weight: np.ndarray, most: float, name: str = "C") -> No
         )
 
 
-def check_finite(model: Any, *numbers: Any) -> None:
+def check_finite(model: Estimator, *numbers: Any) -> None:
     """Refuse to end a fit with numbers that are none; the estimator is left unfitted."""
     published = (model.__dict__.get(name) for name in ("coef_", "intercept_", "dual_coef_"))
     arrays = (array.data if sparse.issparse(array) else array for array in (*numbers, *published) if array is not None)
@@ -433,7 +440,7 @@ def check_labels(y: np.ndarray) -> None:
     check_classification_targets(y)
 
 
-def check_targets(y: Any) -> None:
+def check_targets(y: LabelsLike) -> None:
     """Refuse one-hot and missing labels with a sentence that helps."""
     if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
         raise ValueError(
@@ -450,7 +457,7 @@ def check_targets(y: Any) -> None:
         raise ValueError(f"Input y contains NaN: the label of row {missing[0]} is missing; leave such rows out.")
 
 
-def aligned(X: Any) -> Any:
+def aligned(X: Rows) -> Any:
     """The rows, copied where their numbers do not lie at whole addresses, which no compiled loop can read."""
     if type(X) is np.ndarray:
         return X if X.flags.aligned else np.array(X)
@@ -459,7 +466,7 @@ def aligned(X: Any) -> Any:
     return X
 
 
-def check_compressed(X: Any) -> None:
+def check_compressed(X: Rows) -> None:
     """Refuse sparse rows whose index arrays were broken by hand: SciPy and the core would read beside them."""
     if type(X) is np.ndarray or not sparse.issparse(X) or X.format not in ("csr", "csc") or X.ndim != 2:
         return
@@ -472,20 +479,20 @@ def check_compressed(X: Any) -> None:
         raise ValueError(f"X is no valid {X.format.upper()} matrix: indices must lie in 0..{d - 1}, got {wrong}.")
 
 
-def is_plain(X: Any) -> bool:
+def is_plain(X: Rows) -> bool:
     """Whether `validate_data` would return the rows as they are, but for numbers that are not finite."""
     rows = type(X) is np.ndarray or (sparse.issparse(X) and X.format == "csr")
     return rows and X.ndim == 2 and X.dtype in REALS and 0 not in X.shape
 
 
-def largest_number(X: Any) -> float:
+def largest_number(X: Rows) -> float:
     """Size of the largest number; NaN if there is one."""
     numbers = X.data if sparse.issparse(X) else X
     return float(np.maximum(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
 
 
 def encode_labels(
-    y: np.ndarray, weight: np.ndarray, class_weight: Any
+    y: np.ndarray, weight: np.ndarray, class_weight: ClassWeight
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Drop the rows of weight zero, number the classes that remain, and fold the class weights in.
 
@@ -507,7 +514,7 @@ def encode_labels(
     return classes, codes.astype(np.int32), weight, kept
 
 
-def weights_of_classes(given: dict[Any, Any], classes: np.ndarray) -> np.ndarray:
+def weights_of_classes(given: Mapping[Any, Any], classes: np.ndarray) -> np.ndarray:
     """The weight of each class, 1 for those that are not named; refused where one is no weight or no class is named."""
     known = classes.tolist()
     among = set(known)  # looked up once for each name: a list would take the square of their number
@@ -533,14 +540,14 @@ def check_weights(name: str, weight: np.ndarray) -> None:
         raise ValueError(f"{name} contains a number of size {least:.1e}; at least {1 / most:.0e}, or 0, can be used.")
 
 
-def seed_of(random_state: Any) -> int:
+def seed_of(random_state: RandomState) -> int:
     """A seed for the core; a number is one already."""
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def canonical_csr(X: Any) -> Any:
+def canonical_csr(X: Rows) -> Any:
     """CSR with sorted indices, no duplicates and one index type, as the core reads it; a copy only where needed."""
     if not X.has_canonical_format:
         X = X.copy()

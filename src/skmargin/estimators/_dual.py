@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._runtime.checkpoint import Checkpoint
 from .._runtime.memory import free_memory
 from .._runtime.threads import blas_threads
+from .._types import ClassWeight, LabelsLike, RandomState, Rows, RowsLike, WeightsLike
 from ..rows.blocks import BlockRows
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
@@ -73,12 +74,12 @@ class DualMachine(KernelScores):
         coef0: float = 0.0,
         cache_size: float = 500,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 10_000,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.C = C
@@ -101,7 +102,7 @@ class DualMachine(KernelScores):
         """Name of the loss in the core and, for "top", how many rivals count."""
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None) -> DualMachine:
+    def fit(self, X: RowsLike, y: LabelsLike, sample_weight: WeightsLike = None, checkpoint: Any = None) -> DualMachine:
         """Fit the machine.
 
         Parameters
@@ -220,7 +221,7 @@ class DualMachine(KernelScores):
         flat = W.ravel(order="K")  # as it lies in memory: vdot would copy it first
         return 0.5 * float(flat @ flat)
 
-    def _warn_of_lost_digits(self, X: Any, gap: float) -> None:
+    def _warn_of_lost_digits(self, X: Rows, gap: float) -> None:
         column = certificate.heaviest_column(X, self.coef_)
         name = f"{self.feature_names_in_[column]!r}" if hasattr(self, "feature_names_in_") else f"{column}"
         warn_of_fit(
@@ -319,7 +320,7 @@ class DualMachine(KernelScores):
         return BlockProblem(k, loss, float(self.C), top_k, intercept="free" if self.fit_intercept else "none")
 
     def _solve_sample(
-        self, X: Any, y: np.ndarray, caps: np.ndarray, k: int, seed: int
+        self, X: Rows, y: np.ndarray, caps: np.ndarray, k: int, seed: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Class vectors and intercepts for some rows in memory with these weights, those of C among them."""
         found = solve_linear(
@@ -360,7 +361,7 @@ class DualMachine(KernelScores):
         """The kernel matrix, and whether a solve to rounding costs next to nothing."""
         return self._rows_between(self._kernel_points(problem), problem.n_classes, offset)
 
-    def _rows_between(self, X: Any, n_classes: int, offset: float) -> tuple[KernelRows, bool]:
+    def _rows_between(self, X: Rows, n_classes: int, offset: float) -> tuple[KernelRows, bool]:
         """The same for points whose kernel has its width."""
         tiny = X.shape[0] ** 2 * n_classes <= self._tuning.common.tiny_work
         dtype = np.float64 if tiny else self._row_dtype(X)
@@ -381,7 +382,7 @@ class DualMachine(KernelScores):
             raise ValueError(f"kernel={self.kernel!r} is not positive semi-definite: a row has K(x, x) = {least:.3g}.")
         return rows, tiny
 
-    def _row_dtype(self, X: Any) -> Any:
+    def _row_dtype(self, X: Rows) -> Any:
         square = max_squared_norm(X) if isinstance(self.kernel, str) and self.kernel == "rbf" else 0.0
         return row_dtype(self.tol, self.kernel, self._gamma, square)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
-from sklearn.utils import Bunch, get_tags
+from sklearn.utils import Bunch, Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import (
     UNUSED,
@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._types import Estimator, LabelsLike, Rows, RowsLike, WeightsLike
 from ..solvers.two_class.pairwise import memberships, over_threads
 from ._base import JOBS, check_compressed, encode_labels
 from ._links import LinkedMachine
@@ -85,12 +86,14 @@ class FuzzyPairwiseClassifier(LinkedMachine, MetaEstimatorMixin, ClassifierMixin
 
     __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}  # the estimator's; ours is of score
 
-    def __init__(self, estimator: Any, *, n_jobs: int | None = None) -> None:
+    def __init__(self, estimator: Estimator, *, n_jobs: int | None = None) -> None:
         self.estimator = estimator
         self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=False)  # the estimator checks itself
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> FuzzyPairwiseClassifier:
+    def fit(
+        self, X: RowsLike, y: LabelsLike, sample_weight: WeightsLike = None, **fit_params: Any
+    ) -> FuzzyPairwiseClassifier:
         """Fit one classifier for each pair of classes on the rows of these two.
 
         Parameters
@@ -144,7 +147,7 @@ class FuzzyPairwiseClassifier(LinkedMachine, MetaEstimatorMixin, ClassifierMixin
     def __sklearn_is_fitted__(self) -> bool:
         return "estimators_" in self.__dict__  # what a fit writes last
 
-    def _pair_scores(self, X: Any) -> np.ndarray:
+    def _pair_scores(self, X: Rows) -> np.ndarray:
         check_is_fitted(self)
         check_compressed(X)
         X = validate_data(self, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=False)
@@ -153,7 +156,7 @@ class FuzzyPairwiseClassifier(LinkedMachine, MetaEstimatorMixin, ClassifierMixin
             [np.ravel(e.decision_function(part)) for e, part in zip(self.estimators_, columns, strict=True)]
         )
 
-    def memberships(self, X: Any) -> np.ndarray:
+    def memberships(self, X: Rows) -> np.ndarray:
         """Memberships of the classes, at most 1.
 
         Parameters
@@ -168,7 +171,7 @@ class FuzzyPairwiseClassifier(LinkedMachine, MetaEstimatorMixin, ClassifierMixin
         """
         return memberships(self._pair_scores(X), len(self.classes_))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Memberships of the classes; for two classes the score of their pair.
 
         Parameters
@@ -183,7 +186,7 @@ class FuzzyPairwiseClassifier(LinkedMachine, MetaEstimatorMixin, ClassifierMixin
         F = self._pair_scores(X)
         return F.ravel() if len(self.classes_) == 2 else memberships(F, len(self.classes_))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: RowsLike) -> np.ndarray:
         """Class with the largest membership.
 
         Parameters
@@ -209,7 +212,7 @@ class FuzzyPairwiseClassifier(LinkedMachine, MetaEstimatorMixin, ClassifierMixin
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
@@ -217,7 +220,7 @@ class FuzzyPairwiseClassifier(LinkedMachine, MetaEstimatorMixin, ClassifierMixin
         return tags
 
 
-def _fit_pair(estimator: Any, X: Any, codes: np.ndarray, i: int, j: int, params: Any) -> tuple[Any, np.ndarray]:
+def _fit_pair(estimator: Estimator, X: Rows, codes: np.ndarray, i: int, j: int, params: Any) -> tuple[Any, np.ndarray]:
     rows = np.flatnonzero((codes == i) | (codes == j))
     own = clone(estimator)
     part, _ = _safe_split(own, X, None, indices=rows)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._numbers import WITH_SQUARE, checked
+from .._types import ClassWeight, LabelsLike, RandomState, RowsLike, WeightsLike
 from ..rows.arrays import with_constant
 from ..rows.gram import eigenvalue_rtol, is_definite
 from ..solvers.two_class import ldm as ldm_dual
@@ -159,12 +160,12 @@ class LDMClassifier(PairwiseMachines):
         basis: str = "auto",
         n_basis: int = 1000,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 10000,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.C = C
@@ -188,7 +189,7 @@ class LDMClassifier(PairwiseMachines):
         self.verbose = verbose
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LDMClassifier:
+    def fit(self, X: RowsLike, y: LabelsLike, sample_weight: WeightsLike = None) -> LDMClassifier:
         """Fit the machines.
 
         Parameters

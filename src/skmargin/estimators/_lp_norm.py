@@ -8,10 +8,12 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._config import get_config
+from .._types import ClassWeight, RandomState, Rows
 from ..rows.gram import gram, gram_diagonal, value_steps
 from ..rows.kernel_rows import KernelRows
 from ..rows.row_cache import RowCache
@@ -154,12 +156,12 @@ class LpNormSVC(DualMachine):
         coef0: float = 0.0,
         cache_size: float = 500,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 10_000,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -228,7 +230,7 @@ class LpNormSVC(DualMachine):
         n = len(y)
         arguments = (self.kernel, self._gamma, self.degree, self.coef0)
 
-        def whole(dtype: Any) -> np.ndarray | RowCache:
+        def whole(dtype: DTypeLike) -> np.ndarray | RowCache:
             if self.kernel == "precomputed" or n**2 * np.dtype(dtype).itemsize <= self.cache_size * 2**20:
                 return np.ascontiguousarray(gram(X, None, *arguments, dtype=dtype), dtype=dtype)
             return RowCache(X, *arguments, dtype, self.cache_size)
@@ -272,7 +274,7 @@ class LpNormSVC(DualMachine):
         return replace(state, objective=evaluation.objective, gap=evaluation.gap(bound))
 
     def _evaluated_kernel(
-        self, problem: Problem, X: Any, state: LpKernelState, times: Callable[[np.ndarray], np.ndarray]
+        self, problem: Problem, X: Rows, state: LpKernelState, times: Callable[[np.ndarray], np.ndarray]
     ) -> Evaluation:
         """The objective of the published coefficients, whose scores and lengths are sums over all rows."""
         diagonal = np.abs(gram_diagonal(X, self.kernel, self._gamma, self.degree, self.coef0))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from .._types import ClassWeight, LabelsLike, RandomState, RowsLike, WeightsLike
 from ..solvers.two_class.ridge_spectrum import RidgeSpec
 from ._base import MOST_CAP, Problem, check_caps, fitting
 from ._ridge import RidgeMachines, positive_values
@@ -124,11 +125,11 @@ class LSSVC(RidgeMachines):
         basis: str = "auto",
         n_basis: int = 1000,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-8,
         max_iter: int = 10000,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.C = C
@@ -150,7 +151,7 @@ class LSSVC(RidgeMachines):
         self.verbose = verbose
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LSSVC:
+    def fit(self, X: RowsLike, y: LabelsLike, sample_weight: WeightsLike = None) -> LSSVC:
         """Fit the machines, after choosing ``C`` and ``gamma`` where several values were given.
 
         Parameters

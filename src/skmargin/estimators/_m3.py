@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from .._types import ClassWeight, Estimator, LabelsLike, RandomState, RowsLike, WeightsLike
 from ..losses import LogLoss, SmoothedSumHinge, SmoothLoss
 from ..regularizers import PairwiseMaximum, PairwisePower, SmoothPenalty
 from ..rows.blocks import BlockRows
@@ -28,13 +29,13 @@ from ._base import COUNT, JOBS, Problem, check_compressed, check_finite, fitting
 from ._primal import PrimalMachine
 
 
-def _has_log_loss(model: Any) -> bool:
+def _has_log_loss(model: Estimator) -> bool:
     if model.loss != "log_loss":
         raise AttributeError(f"Probabilities need loss='log_loss', got loss={model.loss!r}.")
     return True
 
 
-def _is_linear(model: Any) -> bool:
+def _is_linear(model: Estimator) -> bool:
     if not model._is("linear"):
         raise AttributeError(f"partial_fit needs kernel='linear', got kernel={model.kernel!r}.")
     return True
@@ -193,12 +194,12 @@ class M3SVC(PrimalMachine):
         batch_size: int | None = 256,
         init: str = "zero",
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 2000,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.alpha = alpha
@@ -225,7 +226,7 @@ class M3SVC(PrimalMachine):
         self.verbose = verbose
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> M3SVC:
+    def fit(self, X: RowsLike, y: LabelsLike, sample_weight: WeightsLike = None) -> M3SVC:
         """Fit the classifier.
 
         Parameters
@@ -301,7 +302,9 @@ class M3SVC(PrimalMachine):
 
     @available_if(_is_linear)
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> M3SVC:
+    def partial_fit(
+        self, X: RowsLike, y: LabelsLike = None, classes: Any = None, sample_weight: WeightsLike = None
+    ) -> M3SVC:
         """One pass of Adam over a part of a stream (linear kernel only; put ``Nystroem`` in front for others).
 
         The penalty stands against the sum of the losses of all rows seen so far.
@@ -341,7 +344,7 @@ class M3SVC(PrimalMachine):
                 f"y holds labels that are not in classes={self.classes_.tolist()}: {unknown.tolist()}, "
                 f"first in row {row}."
             )
-        codes = np.searchsorted(self.classes_, y).astype(np.int32)
+        codes = np.searchsorted(self.classes_, np.asarray(y)).astype(np.int32)
         if self.class_weight:
             weight = weight * weights_of_classes(self.class_weight, self.classes_)[codes]
         fitted = self.__sklearn_is_fitted__() and hasattr(self, "coef_")  # a call that failed may have set classes_
@@ -392,7 +395,7 @@ class M3SVC(PrimalMachine):
         return PairwiseMaximum(self.alpha) if np.isinf(p) else PairwisePower(self.alpha, p)
 
     @available_if(_has_log_loss)
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: RowsLike) -> np.ndarray:
         """Probabilities of the classes (``loss="log_loss"`` only).
 
         Parameters
@@ -409,7 +412,7 @@ class M3SVC(PrimalMachine):
         return softmax(scores, axis=1) if scores.ndim == 2 else np.column_stack([expit(-scores), expit(scores)])
 
     @available_if(_has_log_loss)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: RowsLike) -> np.ndarray:
         """Logarithms of the probabilities of the classes (``loss="log_loss"`` only), also of those that round to zero.
 
         Parameters

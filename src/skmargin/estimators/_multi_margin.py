@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._types import ClassWeight, RandomState, Rows
 from ..rows.blocks import BlockRows
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
@@ -171,12 +172,12 @@ class MultiMarginSVC(MultiMarginMachine):
         coef0: float = 0.0,
         cache_size: float = 500,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 10_000,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -212,7 +213,7 @@ class MultiMarginSVC(MultiMarginMachine):
         return block_problem(k, float(self.C), bool(self.fit_intercept))
 
     def _solve_sample(
-        self, X: Any, y: np.ndarray, caps: np.ndarray, k: int, seed: int
+        self, X: Rows, y: np.ndarray, caps: np.ndarray, k: int, seed: int
     ) -> tuple[np.ndarray, np.ndarray]:
         found = solve_multi_margin(
             X, y, (k + 1) * caps, k, fit_intercept=bool(self.fit_intercept),

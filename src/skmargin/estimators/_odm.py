@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._types import ClassWeight, RandomState, Rows
 from ..rows.blocks import BlockRows
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
@@ -161,12 +162,12 @@ class ODMClassifier(DualMachine):
         n_init: int = 1,
         max_outer: int = 20,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 10_000,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -238,7 +239,7 @@ class ODMClassifier(DualMachine):
         )  # fmt: skip
 
     def _solve_sample(
-        self, X: Any, y: np.ndarray, caps: np.ndarray, k: int, seed: int
+        self, X: Rows, y: np.ndarray, caps: np.ndarray, k: int, seed: int
     ) -> tuple[np.ndarray, np.ndarray]:
         return solve_sample(X, y, caps, self._block_problem(k, 1.0), self._limits(seed))
 

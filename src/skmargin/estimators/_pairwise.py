@@ -10,10 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._runtime.progress import counting, print_line
+from .._types import Rows
 from ..rows.basis import METHODS as BASES
 from ..rows.basis import basis_rows
 from ..rows.gram import KERNELS, check_symmetric, gram, gram_diagonal, resolve_gamma, row_blocks
@@ -110,7 +111,7 @@ class PairwiseMachines(MarginClassifier):
         chosen, Phi = self._basis_features(problem, gamma, basis, penalty)
         return Prepared(problem, gamma, Features(Phi, self._tuning), False, parts, chosen)
 
-    def _block(self, X: Any, rows: np.ndarray, columns: np.ndarray, gamma: float) -> np.ndarray:
+    def _block(self, X: Rows, rows: np.ndarray, columns: np.ndarray, gamma: float) -> np.ndarray:
         if self.kernel == "precomputed":
             return np.asarray(X[rows[:, None], columns], dtype=np.float64)
         left = X[rows]
@@ -140,7 +141,7 @@ class PairwiseMachines(MarginClassifier):
         to_rows = Q[:, kept] / np.sqrt(w[kept])
         return Basis(rows, to_rows), Phi @ to_rows
 
-    def _square(self, X: Any, kept: np.ndarray) -> np.ndarray:
+    def _square(self, X: Rows, kept: np.ndarray) -> np.ndarray:
         X = X.toarray() if sparse.issparse(X) else X
         return X[:, kept] if len(kept) < X.shape[1] else X
 
@@ -270,10 +271,10 @@ class PairwiseMachines(MarginClassifier):
         diagonal = gram_diagonal(prepared.problem.X, self.kernel, prepared.gamma, self.degree, self.coef0)
         return float(np.abs(diagonal).max())
 
-    def _gram(self, X: Any, Z: Any, gamma: float) -> np.ndarray:
+    def _gram(self, X: Rows, Z: Any, gamma: float) -> np.ndarray:
         return gram(X, Z, self.kernel, gamma, self.degree, self.coef0, dtype=np.float64)
 
-    def _machine_scores(self, X: Any) -> np.ndarray:
+    def _machine_scores(self, X: Rows) -> np.ndarray:
         """Scores ``(n, machines)`` of checked rows."""
         if self.kernel == "linear":
             return products(X, self.coef_.T) + self.intercept_
@@ -301,10 +302,10 @@ class PairwiseMachines(MarginClassifier):
             F[:, columns] += K[:, mine] @ self.dual_coef_[:, mine].T
         return F
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Rows) -> np.ndarray:
         return combine(self._machine_scores(X), len(self.classes_), self.multi_class)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
 from .._runtime.progress import progress_range
+from .._types import LabelsLike, Rows, WeightsLike
 from ..rows.blocks import BlockRows
 from ..rows.class_moments import equivalent_rows
 from ..rows.collections import Collections
@@ -69,7 +70,7 @@ class RidgeMachines(PairwiseMachines):
     def _known_objective(self, residual: np.ndarray, strength: float) -> np.ndarray:
         """Objectives of machines from the residuals of their solutions, not scaled."""
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _fit(self, X: Rows, y: LabelsLike, sample_weight: WeightsLike) -> Any:
         self._strengths()  # before the rows are looked at
         if np.ndim(self.gamma):
             positive_values("gamma", self.gamma, zero_allowed=False)
@@ -195,7 +196,7 @@ class RidgeMachines(PairwiseMachines):
         return (prepare(gammas[width]) if many else prepared), strength
 
     def _search_kernel(
-        self, X: Any, gammas: list[float], task: SearchProblem, strengths: np.ndarray, largest: int
+        self, X: Rows, gammas: list[float], task: SearchProblem, strengths: np.ndarray, largest: int
     ) -> np.ndarray:
         """Scores of all widths; ``largest`` is the number of rows of the largest two-class problem.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._types import LabelsLike, Rows, RowsLike, WeightsLike
 from ..solvers.two_class.pairwise import Subproblem, combine, most_rows, over_threads
 from ..solvers.two_class.ridge_condensed import RidgeSolutions, solutions_features, solutions_kernel
 from ..solvers.two_class.row_sources import Features, products
@@ -29,9 +30,9 @@ class StrengthPath:
     def __init__(
         self,
         template: RidgeMachines,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
+        X: Rows,
+        y: LabelsLike,
+        sample_weight: WeightsLike,
         values: Iterable[Any],
         square: KernelSquare | None = None,
     ) -> None:
@@ -102,7 +103,7 @@ class StrengthPath:
             return False
         return not self._spec.normalised or bool(self._bounded[number])
 
-    def scores(self, rows: Any) -> dict[Any, np.ndarray]:
+    def scores(self, rows: Rows) -> dict[Any, np.ndarray]:
         """For each value the scores of the classes ``(n, k)`` (two classes: one column) as a model would give them."""
         assert self._solved is not None
         k, method = self._prepared.problem.n_classes, self.template.multi_class
@@ -149,15 +150,15 @@ class Scored(MarginClassifier):
         self.classes = classes
         self.classes_ = classes
 
-    def fit(self, X: Any, y: Any = None) -> Scored:
+    def fit(self, X: RowsLike, y: LabelsLike = None) -> Scored:
         """Nothing to do."""
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Rows) -> np.ndarray:
         return np.asarray(X)
 
-    def _check_predict(self, X: Any) -> Any:
+    def _check_predict(self, X: Rows) -> Any:
         return X

@@ -6,12 +6,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
-from sklearn.utils import assert_all_finite
+from sklearn.utils import Tags, assert_all_finite
 
 from .._config import get_config
 from .._core import _ext
 from .._runtime.threads import thread_count
+from .._types import Rows, RowsLike
 from ..rows.gram import eigenvalue_rtol, gram, is_definite
 from ..rows.kernel_rows import kernel_scores, kernel_winners
 from ..solvers.two_class.lapack import is_indefinite
@@ -37,7 +39,7 @@ class LinearScores(MarginClassifier):
         # One feature after the other in memory: products with sparse rows would copy it otherwise.
         self.coef_, self.intercept_ = W if sparse.issparse(W) else np.asfortranarray(W), np.array(b)
 
-    def predict_top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def predict_top(self, X: RowsLike, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k best classes of each row with their scores, without an array of all scores.
 
         Parameters
@@ -66,7 +68,7 @@ class LinearScores(MarginClassifier):
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return self.classes_.take(places), scores
 
-    def _top_of_blocks(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def _top_of_blocks(self, X: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
         """From all scores of some rows at a time."""
         step = self._tuning.common.block_of(len(self.classes_))
         found = []
@@ -78,7 +80,7 @@ class LinearScores(MarginClassifier):
             found.append((places, np.take_along_axis(scores, places, axis=1)))
         return np.vstack([places for places, _ in found]), np.vstack([scores for _, scores in found])
 
-    def _tiled(self, X: Any, top: int) -> Any:
+    def _tiled(self, X: Rows, top: int) -> Any:
         """Places and scores of the best classes, or with ``top=0`` all scores, from tiles of classes."""
         W, dtype = self.coef_, X.dtype
         if sparse.issparse(W):
@@ -113,7 +115,7 @@ class LinearScores(MarginClassifier):
             and X.flags.f_contiguous
         )
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Rows) -> np.ndarray:
         if sparse.issparse(self.coef_):
             return self._sparse_scores(X)
         W, b = self._typed(X.dtype)
@@ -127,7 +129,7 @@ class LinearScores(MarginClassifier):
             scores += b
         return scores
 
-    def _sparse_scores(self, X: Any) -> np.ndarray:
+    def _sparse_scores(self, X: Rows) -> np.ndarray:
         n, k = X.shape[0], self.coef_.shape[0]
         size, most = n * k * X.dtype.itemsize, get_config()["max_dense_bytes"]
         if size > most:
@@ -137,7 +139,7 @@ class LinearScores(MarginClassifier):
             )
         return self._tiled(X, 0)
 
-    def _labels(self, X: Any) -> np.ndarray:
+    def _labels(self, X: Rows) -> np.ndarray:
         if sparse.issparse(self.coef_):
             if len(self.classes_) == 2:
                 return super()._labels(X)
@@ -156,7 +158,7 @@ class LinearScores(MarginClassifier):
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return labels if names is classes else classes.take(labels)
 
-    def _typed(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _typed(self, dtype: DTypeLike) -> tuple[np.ndarray, np.ndarray]:
         """Class vectors, one feature after the other in memory, and intercepts in the number type of the rows."""
         W, b = self.coef_, self.intercept_
         if W.dtype != dtype or not W.flags.f_contiguous:
@@ -164,7 +166,7 @@ class LinearScores(MarginClassifier):
                 W = np.asfortranarray(W, dtype=dtype)
         return W, b if b.dtype == dtype else b.astype(dtype)
 
-    def _in_core(self, X: Any) -> bool:
+    def _in_core(self, X: Rows) -> bool:
         """Whether the core computes scores faster than BLAS would; it is faster than SciPy for sparse rows."""
         if not isinstance(X, np.ndarray):
             return True
@@ -173,7 +175,7 @@ class LinearScores(MarginClassifier):
         return self.coef_.size <= self._tuning.common.cache_numbers
 
 
-def _arrays(X: Any) -> dict[str, Any]:
+def _arrays(X: Rows) -> dict[str, Any]:
     """Rows as the core takes them: one array, or three of CSR."""
     if isinstance(X, np.ndarray):
         return {"X": X}
@@ -209,7 +211,7 @@ class KernelScores(LinearScores):
         if not self._is("precomputed"):
             self.support_vectors_ = problem.X[support]
 
-    def _is_indefinite(self, X: Any) -> bool:
+    def _is_indefinite(self, X: Rows) -> bool:
         """Whether the kernel matrix has negative eigenvalues; of very many rows, that of some of them.
 
         Where it has, no machine is the best: along their vectors longer coefficients cost less and less, so that no
@@ -253,7 +255,7 @@ class KernelScores(LinearScores):
     def _scores_show_nonfinite(self) -> bool:
         return "coef_" in self.__dict__  # kernels may hide what is not finite
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Rows) -> np.ndarray:
         if "coef_" in self.__dict__:
             return super()._scores(X)
         support = None
@@ -273,7 +275,7 @@ class KernelScores(LinearScores):
             self._tuning,
         )
 
-    def _labels(self, X: Any) -> np.ndarray:
+    def _labels(self, X: Rows) -> np.ndarray:
         if "coef_" in self.__dict__:
             return super()._labels(X)
         if not self._is("rbf") or X.dtype != np.float64 or sparse.issparse(X) or sparse.issparse(self.support_vectors_):
@@ -281,7 +283,7 @@ class KernelScores(LinearScores):
         winners = kernel_winners(X, self.support_vectors_, self.dual_coef_, self.intercept_, self._gamma, self._tuning)
         return self.classes_.take(winners)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is("precomputed")
         return tags

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
 from .._runtime.threads import blas_threads
+from .._types import ClassWeight, LabelsLike, RandomState, Rows, RowsLike, WeightsLike
 from ..rows.gram import value_steps
 from ..rows.kernel_rows import KernelRows, kernel_scores
 from ..solvers.certificate import UNIT, evaluate_margins
@@ -169,11 +170,11 @@ class SemiSupervisedMarginSVC(MultiMarginMachine):
         coef0: float = 0.0,
         cache_size: float = 500,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 10_000,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -187,7 +188,7 @@ class SemiSupervisedMarginSVC(MultiMarginMachine):
         self.learning_rate = learning_rate
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SemiSupervisedMarginSVC:
+    def fit(self, X: RowsLike, y: LabelsLike, sample_weight: WeightsLike = None) -> SemiSupervisedMarginSVC:
         """Fit the machine.
 
         Parameters
@@ -248,7 +249,7 @@ class SemiSupervisedMarginSVC(MultiMarginMachine):
         check_caps(float(self.C), cap[rows] / self.C, MOST_CAP if self._is_linear() else MOST_KERNEL_CAP)
         return rows, codes, cap, self._shares(np.bincount(known, weight[given], k), mass)
 
-    def _publish_labels(self, X: Any, y: np.ndarray, rows: np.ndarray, state: SemiSupervisedState) -> None:
+    def _publish_labels(self, X: Rows, y: np.ndarray, rows: np.ndarray, state: SemiSupervisedState) -> None:
         """``transduction_`` and ``labeled_iter_`` of all rows; unlabelled ones of weight 0 are predicted."""
         free = unlabeled_rows(y)
         self.transduction_, self.labeled_iter_ = y.copy(), np.where(free, -1, 0)
@@ -357,7 +358,7 @@ class KernelSteps:
     def _block(self, rows: np.ndarray, columns: np.ndarray) -> Any:
         return self.X[rows][:, columns] if self.machine._is("precomputed") else self.X[rows]
 
-    def _between(self, X: Any) -> tuple[KernelRows, bool]:
+    def _between(self, X: Rows) -> tuple[KernelRows, bool]:
         return self.machine._rows_between(X, self.k, self.offset)
 
     def _solve(self, rows: KernelRows, tiny: bool, labels: np.ndarray, caps: np.ndarray, start: Any) -> Step:

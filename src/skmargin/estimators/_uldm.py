@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from .._types import ClassWeight, LabelsLike, RandomState, RowsLike, WeightsLike
 from ..solvers.two_class.ridge_spectrum import RidgeSpec
 from ._base import fitting
 from ._pairwise import mean_and_variance
@@ -130,11 +131,11 @@ class ULDMClassifier(RidgeMachines):
         basis: str = "auto",
         n_basis: int = 1000,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-8,
         max_iter: int = 10000,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.alpha = alpha
@@ -156,7 +157,7 @@ class ULDMClassifier(RidgeMachines):
         self.verbose = verbose
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ULDMClassifier:
+    def fit(self, X: RowsLike, y: LabelsLike, sample_weight: WeightsLike = None) -> ULDMClassifier:
         """Fit the machines, after choosing ``alpha`` and ``gamma`` where several values were given.
 
         Parameters

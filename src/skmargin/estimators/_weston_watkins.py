@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._types import ClassWeight, RandomState
 from ._dual import DualMachine
 
 
@@ -102,12 +103,12 @@ class WestonWatkinsSVC(DualMachine):
         coef0: float = 0.0,
         cache_size: float = 500,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 10_000,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(

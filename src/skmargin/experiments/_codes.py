@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._types import Estimator, RowsLike
+
 MAX_CLASSES = 11  # Dietterich and Bakiri use the exhaustive code up to here
 
 
@@ -33,10 +35,10 @@ class ExhaustiveCodeClassifier(ClassifierMixin, BaseEstimator):
     (7, True)
     """
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: Estimator) -> None:
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any) -> ExhaustiveCodeClassifier:
+    def fit(self, X: RowsLike, y: Any) -> ExhaustiveCodeClassifier:
         """Fit all machines."""
         X, y = validate_data(self, X, y, accept_sparse="csr")
         self.classes_, index = np.unique(y, return_inverse=True)
@@ -49,7 +51,7 @@ class ExhaustiveCodeClassifier(ClassifierMixin, BaseEstimator):
         self.estimators_ = [clone(self.estimator).fit(X, column[index]) for column in self.code_.T]
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: RowsLike) -> np.ndarray:
         """Class with the nearest word."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)

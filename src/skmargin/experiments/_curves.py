@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from .. import SemiSupervisedMarginSVC
+from .._types import RowsLike
 from ..comparison import Model
 from ..solvers.multi_margin.exact import solve_multi_margin
 from ..solvers.multi_margin.svrg import epoch, first_step
@@ -25,7 +26,7 @@ LADDER = 4.0 ** np.arange(3, -8, -1)
 
 
 def seconds(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Time of one fit as the method stands, and of one of its iterations."""
     front = scaler(X, scale)
@@ -41,7 +42,7 @@ def seconds(
 
 
 def sweep(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Accuracy on the test rows for each value of the grid's only parameter."""
     front = scaler(X, scale)
@@ -56,7 +57,7 @@ def sweep(
 
 
 def above_optimum(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Objective of the published solver over that of the certified one, minus one, for each value of the parameter."""
     rows = scaler(X, scale).fit_transform(X[train])
@@ -73,7 +74,7 @@ def above_optimum(
 
 
 def iterations(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Objective and accuracy on the test rows after a number of iterations."""
     front = scaler(X, scale)
@@ -89,7 +90,7 @@ def iterations(
 
 
 def suboptimality(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Objective of stochastic gradients over the certified optimum, minus one, after each epoch.
 
@@ -110,7 +111,7 @@ def suboptimality(
 
 
 def few_labels(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Accuracy on the test rows when only 5 % of the training rows, and at least one of each class, are labelled."""
     front = scaler(X, scale)
@@ -126,7 +127,7 @@ def few_labels(
 
 
 def rounds(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Objective above its end, in the last stage of a machine that gives labels and solves in turns, by rounds."""
     rows, labels = scaler(X, scale).fit_transform(X[train]), y[train]
@@ -141,7 +142,7 @@ def rounds(
 
 
 def boundary(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """The line of a linear machine in two dimensions for each value of the grid's parameter, and its accuracy.
 
@@ -172,7 +173,7 @@ def _shown(y: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _epochs(
-    X: Any, y: np.ndarray, cap: np.ndarray, k: int, step: float, seed: int, decay: float | None = None
+    X: RowsLike, y: np.ndarray, cap: np.ndarray, k: int, step: float, seed: int, decay: float | None = None
 ) -> np.ndarray:
     """Objective before the first and after each epoch; with ``decay`` (in epochs) plain stochastic gradients."""
     W, b = np.zeros((k, X.shape[1])), np.zeros(k)

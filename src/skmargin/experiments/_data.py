@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
+from .._types import RowsLike
 from ..datasets import BUILT_IN, DataError, load_dataset
 from ._spec import COMPRESSED, SUFFIXES, Protocol, Source
 
@@ -120,5 +121,5 @@ def _first(folder: Path, stems: tuple[str, ...]) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _widen(X: Any, width: int) -> Any:
+def _widen(X: RowsLike, width: int) -> Any:
     return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))

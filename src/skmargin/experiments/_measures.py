@@ -19,6 +19,7 @@ from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, Normalizer
 
+from .._types import Estimator, RowsLike
 from ..comparison import Model, kernel_spread
 from ..inspection import margins
 from ..model_selection import MarginSearchCV
@@ -30,7 +31,7 @@ FINE = 0.1  # step of p around the best value of its grid
 
 
 def accuracy(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Accuracy on the test rows, parameters chosen by cross-validation on the training rows."""
     model, record = _tuned(method, protocol, scale, X[train], y[train], seed)
@@ -41,7 +42,7 @@ def accuracy(
 
 
 def as_given(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Accuracy on the test rows with parameters as they are, or the only ones of the grid; random starts differ."""
     model = clone(method.estimator).set_params(**{name: value for name, (value,) in method.grid.items()})
@@ -56,7 +57,7 @@ def as_given(
 
 
 def best_of_folds(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """The best mean accuracy over the folds of all rows that a point of the grid has: no row is held back."""
     rows = np.sort(np.r_[train, test])
@@ -67,7 +68,7 @@ def best_of_folds(
 
 
 def in_turn(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Accuracy as `accuracy`, but C and p are chosen in turn: C, then p, C beside the best, p in steps of 0.1."""
     grid = thin(method.grid, protocol.values)
@@ -90,7 +91,7 @@ def in_turn(
 
 
 def margin_histogram(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Share of the test rows in each bin of the margin, in units of the mean absolute margin; variance; accuracy."""
     model, record = _tuned(method, protocol, scale, X[train], y[train], seed)
@@ -105,7 +106,7 @@ def margin_histogram(
 
 
 def ceiling(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, train: Any, test: Any, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, train: Any, test: Any, seed: int
 ) -> Records:
     """Accuracy on the training rows themselves for each point of the grid, numbered by x."""
     rows = scaler(X, scale).fit_transform(X[train])
@@ -118,7 +119,7 @@ def ceiling(
     return out
 
 
-def scaler(X: Any, scale: str) -> Any:
+def scaler(X: RowsLike, scale: str) -> Any:
     """What stands before the classifier."""
     if scale in ("none", "standard, all rows"):
         return FunctionTransformer()
@@ -130,7 +131,7 @@ def scaler(X: Any, scale: str) -> Any:
 
 
 def _tuned(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, seed: int
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, seed: int
 ) -> tuple[Any, dict[str, Any]]:
     """A pipeline fitted with the parameters that cross-validation chose, and how long that took."""
     pipeline = Pipeline([("scale", scaler(X, scale)), ("model", clone(method.estimator))])
@@ -149,7 +150,7 @@ def _tuned(
 
 
 def _search(
-    method: Model, protocol: Protocol, scale: str, X: Any, y: np.ndarray, seed: int, grid: dict[str, list[Any]]
+    method: Model, protocol: Protocol, scale: str, X: RowsLike, y: np.ndarray, seed: int, grid: dict[str, list[Any]]
 ) -> tuple[dict[str, list[Any]], float, float]:
     """The best point of a grid, as a grid of one point, the seconds that it took, and its mean accuracy."""
     pipeline = Pipeline([("scale", scaler(X, scale)), ("model", clone(method.estimator))])
@@ -169,7 +170,7 @@ def _told(values: dict[str, Any]) -> str:
     return " ".join(f"{name}={value:g}" for name, value in values.items())
 
 
-def fit(model: Any, X: Any, y: np.ndarray) -> tuple[Any, float, str]:
+def fit(model: Estimator, X: RowsLike, y: np.ndarray) -> tuple[Any, float, str]:
     """The fitted model, its seconds, and whether it reached its tolerance."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

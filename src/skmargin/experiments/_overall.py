@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from .._types import Estimator
 from ..comparison import Model
 from ._scores import Scores, finished
 from ._statistics import Friedman, friedman, mean
@@ -201,7 +201,7 @@ def _shape(scores: Scores, data: str) -> tuple[int, int, int]:
     return int(line["n_train"]), int(line["n_features"]), int(line["n_classes"])
 
 
-def _default(estimator: Any, name: str) -> float:
+def _default(estimator: Estimator, name: str) -> float:
     if name == "width":  # of a kernel, as a multiple of gamma="scale", the default
         return 1.0
     inner = estimator.estimator if name.startswith("estimator__") else estimator

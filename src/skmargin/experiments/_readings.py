@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from .._types import Estimator
 from ..comparison import Model
 from ._published import published
 from ._scores import Scores, finished
@@ -288,7 +288,7 @@ def _times(scores: Scores) -> list[str]:
     ]
 
 
-def _strength(estimator: Any) -> float:
+def _strength(estimator: Estimator) -> float:
     parameters = estimator.get_params()
     return float(parameters.get("C", parameters.get("estimator__C")))
 

@@ -28,6 +28,7 @@ from threadpoolctl import threadpool_limits
 
 import skmargin
 
+from .._types import RowsLike
 from ..datasets import DataError
 from ._data import divide, is_here, load
 from ._spec import Source, Task, in_units
@@ -281,7 +282,7 @@ class _Watch(threading.Thread):
         os._exit(OVER_BUDGET)
 
 
-def compute(task: Task, X: Any, y: np.ndarray, n_train: int) -> list[dict[str, Any]]:
+def compute(task: Task, X: RowsLike, y: np.ndarray, n_train: int) -> list[dict[str, Any]]:
     """The records of one task, for rows, labels and the number of training rows of the files."""
     n_classes = int(y.max()) + 1
     protocol = replace(task.row.protocol, values=task.experiment.values(task.row, task.method))

@@ -36,6 +36,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
+from .._types import Estimator, LabelsLike, RandomState, RowsLike
 from ..rows.gram import gram
 from ._class_vectors import class_vectors, kernel_diagonal, kernel_parameters
 from ._gaussian_sums import Version, simulated_factor, size_factor
@@ -103,9 +104,9 @@ class GeneralizationBound:
     prefer_skip_nested_validation=True,
 )
 def generalization_bound(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: Estimator,
+    X: RowsLike,
+    y: LabelsLike,
     delta: float = 0.05,
     bound: Bound = "mcodm",
     *,
@@ -114,7 +115,7 @@ def generalization_bound(
     p: float = 2.0,
     rho: float = 1.0,
     radius: float | None = None,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> GeneralizationBound:
     """Bound on the error of new samples, from the training margins and the norm of the class vectors.
 
@@ -180,7 +181,7 @@ class Measured(NamedTuple):
     spectrum: Callable[[], np.ndarray]  # eigenvalues of that matrix, but for zeros
 
 
-def measure(estimator: Any, X: Any, y: Any) -> Measured:
+def measure(estimator: Estimator, X: RowsLike, y: LabelsLike) -> Measured:
     """Margins and sizes of a fitted classifier and its training samples."""
     margin = margins_from_scores(class_scores(estimator, X), y, estimator.classes_).astype(np.float64)
     final, rows = behind_transformers(estimator, X)
@@ -197,7 +198,7 @@ def measure(estimator: Any, X: Any, y: Any) -> Measured:
     )
 
 
-def _spectrum(rows: Any, kernel: dict[str, Any], constant: float) -> np.ndarray:
+def _spectrum(rows: RowsLike, kernel: dict[str, Any], constant: float) -> np.ndarray:
     """Eigenvalues of the kernel matrix plus a constant, from the smaller of its two forms."""
     n, d = rows.shape
     linear = kernel["kernel"] == "linear"
@@ -230,7 +231,7 @@ def bound_of(
     p: float = 2.0,
     rho: float = 1.0,
     radius: float | None = None,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> GeneralizationBound:
     """As `generalization_bound`."""
     margin, products, trace, longest, spectrum = measured
@@ -273,7 +274,7 @@ def bound_of(
     )
 
 
-def behind_transformers(estimator: Any, X: Any) -> tuple[Any, Any]:
+def behind_transformers(estimator: Estimator, X: RowsLike) -> tuple[Any, Any]:
     """The classifier inside searches and pipelines, and the rows as that classifier sees them."""
     while True:
         if hasattr(estimator, "best_estimator_"):

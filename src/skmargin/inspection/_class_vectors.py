@@ -14,6 +14,7 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils import check_array
 
+from .._types import Estimator, RowsLike
 from ..rows.gram import gram, gram_diagonal
 
 
@@ -24,7 +25,7 @@ class ClassVectors(NamedTuple):
     intercept: np.ndarray
 
 
-def class_vectors(estimator: Any) -> ClassVectors:
+def class_vectors(estimator: Estimator) -> ClassVectors:
     """Inner products of the class vectors of a bare classifier (no pipeline) that scores with one vector a class."""
     if len(estimator.classes_) > 2 and decides_pairs(estimator):
         raise TypeError(f"{type(estimator).__name__} decides between pairs: it has no vector for each class.")
@@ -46,13 +47,13 @@ def class_vectors(estimator: Any) -> ClassVectors:
     return per_class(estimator, W @ W.T, b)
 
 
-def decides_pairs(estimator: Any) -> bool:
+def decides_pairs(estimator: Estimator) -> bool:
     """Whether the classifier has a machine for each pair of classes (when there are more than two)."""
     pairs = getattr(estimator, "multi_class", None) in ("ovo", "fuzzy_pairwise")
     return pairs or isinstance(estimator, OneVsOneClassifier | SVC | NuSVC)
 
 
-def per_class(estimator: Any, products: np.ndarray, b: np.ndarray) -> ClassVectors:
+def per_class(estimator: Estimator, products: np.ndarray, b: np.ndarray) -> ClassVectors:
     """Give each class its vector; the one vector v of a binary classifier is split: w_1 = -w_0 = v / 2."""
     k = len(estimator.classes_)
     if k == 2 and len(products) == 1:
@@ -63,7 +64,7 @@ def per_class(estimator: Any, products: np.ndarray, b: np.ndarray) -> ClassVecto
     return ClassVectors(products, b)
 
 
-def linear_parts(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
+def linear_parts(estimator: Estimator) -> tuple[np.ndarray, np.ndarray]:
     """``coef_`` as a dense float64 matrix with a row a vector, and the intercepts."""
     if not hasattr(estimator, "coef_"):
         raise TypeError(f"{type(estimator).__name__} has no coef_: its class vectors are not known.")
@@ -72,13 +73,13 @@ def linear_parts(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
     return W, np.zeros(len(W)) + np.asarray(getattr(estimator, "intercept_", 0.0), dtype=np.float64)
 
 
-def dual_gram(estimator: Any) -> np.ndarray:
+def dual_gram(estimator: Estimator) -> np.ndarray:
     """``a'Ka`` of the machines' coefficients a over the support vectors."""
     a = dual_rows(estimator)
     return a @ support_gram(estimator) @ a.T
 
 
-def support_rows(estimator: Any) -> Any:
+def support_rows(estimator: Estimator) -> Any:
     """The support vectors, where the machine keeps them (not for a precomputed kernel)."""
     names = ("support_vectors_", "_fitted_rows")
     rows = next((getattr(estimator, name) for name in names if hasattr(estimator, name)), None)
@@ -90,7 +91,7 @@ def support_rows(estimator: Any) -> Any:
     return rows
 
 
-def dual_rows(estimator: Any) -> np.ndarray:
+def dual_rows(estimator: Estimator) -> np.ndarray:
     """``dual_coef_`` with a column for each support vector, also of machines that keep a row for each.
 
     Where it is square the names tell: ``n_support_`` counts columns, and a machine on a basis has no public rows.
@@ -102,12 +103,12 @@ def dual_rows(estimator: Any) -> np.ndarray:
     return a.T if a.shape[0] == n and (a.shape[1] != n or by_row) else a
 
 
-def support_gram(estimator: Any) -> np.ndarray:
+def support_gram(estimator: Estimator) -> np.ndarray:
     """Kernel matrix of the support vectors."""
     return gram(support_rows(estimator), dtype=np.float64, **kernel_parameters(estimator))
 
 
-def kernel_parameters(estimator: Any) -> dict[str, Any]:
+def kernel_parameters(estimator: Estimator) -> dict[str, Any]:
     """The kernel of a machine with its numbers, ready for `skmargin.rows.gram`; linear where it has none."""
     if hasattr(estimator, "coef_") or not hasattr(estimator, "kernel"):
         return {"kernel": "linear"}
@@ -119,7 +120,7 @@ def kernel_parameters(estimator: Any) -> dict[str, Any]:
     return found
 
 
-def kernel_diagonal(estimator: Any, X: Any) -> np.ndarray:
+def kernel_diagonal(estimator: Estimator, X: RowsLike) -> np.ndarray:
     """``k(x_i, x_i)`` of every row."""
     X = X.tocsr() if sparse.issparse(X) else check_array(X, dtype=[np.float64, np.float32])
     diagonal = np.asarray(gram_diagonal(X, **kernel_parameters(estimator)), dtype=np.float64)

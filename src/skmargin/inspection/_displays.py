@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils.validation import column_or_1d
 
+from .._types import Estimator, LabelsLike, RowsLike
 from ._margins import class_scores, final_estimator, margins_from_scores
 from ._pairwise import pairwise_margins, pairwise_score_gaps
 
@@ -31,7 +32,7 @@ def _new_axes() -> Any:
     return plt.subplots(layout="constrained")[1]
 
 
-def _column_labels(y_true: Any, y_score: Any, labels: Any) -> np.ndarray:
+def _column_labels(y_true: LabelsLike, y_score: Any, labels: Any) -> np.ndarray:
     """The classes of the columns: those given, or the sorted labels where these are as many."""
     if labels is not None:
         return np.asarray(labels)
@@ -92,7 +93,7 @@ class MarginDistributionDisplay:
     ['train', 'test']
     """
 
-    def __init__(self, margins: Any, *, y_true: Any = None, name: str | None = None) -> None:
+    def __init__(self, margins: Any, *, y_true: LabelsLike = None, name: str | None = None) -> None:
         self.margins = margins
         self.y_true = y_true
         self.name = name
@@ -174,9 +175,9 @@ class MarginDistributionDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: RowsLike,
+        y: LabelsLike,
         *,
         kind: Kind = "cumulative",
         per_class: bool = False,
@@ -225,7 +226,7 @@ class MarginDistributionDisplay:
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
+        y_true: LabelsLike,
         y_score: Any,
         *,
         labels: Any = None,
@@ -372,7 +373,7 @@ class PairwiseMarginDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, display_labels: Any = None, ax: Any = None, **plot_kw: Any
+        cls, estimator: Estimator, *, display_labels: Any = None, ax: Any = None, **plot_kw: Any
     ) -> PairwiseMarginDisplay:
         """Draw the widths ``2 / ||w_k - w_l||`` of a fitted classifier (see `pairwise_margins`).
 
@@ -398,7 +399,7 @@ class PairwiseMarginDisplay:
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
+        y_true: LabelsLike,
         y_score: Any,
         *,
         labels: Any = None,

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from .._types import Estimator, LabelsLike, RowsLike
 
-def class_scores(estimator: Any, X: Any) -> np.ndarray:
+
+def class_scores(estimator: Estimator, X: RowsLike) -> np.ndarray:
     """Scores of the classes, one column each, whatever form ``decision_function`` has.
 
     Parameters
@@ -48,7 +50,7 @@ def class_scores(estimator: Any, X: Any) -> np.ndarray:
     return score_columns(estimator.decision_function(X), k)
 
 
-def final_estimator(estimator: Any) -> Any:
+def final_estimator(estimator: Estimator) -> Any:
     """The classifier inside pipelines and parameter searches."""
     while True:
         if hasattr(estimator, "best_estimator_"):
@@ -73,7 +75,7 @@ def score_columns(scores: Any, n_classes: int) -> np.ndarray:
     return scores
 
 
-def label_codes(y: Any, classes: np.ndarray) -> np.ndarray:
+def label_codes(y: LabelsLike, classes: np.ndarray) -> np.ndarray:
     """Position of each label in ``classes``; a label that the classifier does not know is refused."""
     y = column_or_1d(y)
     position = {label: i for i, label in enumerate(classes.tolist())}
@@ -91,7 +93,7 @@ def label_codes(y: Any, classes: np.ndarray) -> np.ndarray:
     return codes[inverse]
 
 
-def margins_from_scores(scores: Any, y: Any, classes: Any, *, normalize: bool = False) -> np.ndarray:
+def margins_from_scores(scores: Any, y: LabelsLike, classes: Any, *, normalize: bool = False) -> np.ndarray:
     """Margins of samples whose scores are known already.
 
     Parameters
@@ -132,7 +134,7 @@ def margins_from_scores(scores: Any, y: Any, classes: Any, *, normalize: bool = 
     return margin
 
 
-def margins(estimator: Any, X: Any, y: Any, *, normalize: bool = False) -> np.ndarray:
+def margins(estimator: Estimator, X: RowsLike, y: LabelsLike, *, normalize: bool = False) -> np.ndarray:
     """Margin of each sample: the score of its class minus the best score of another class.
 
     Parameters
@@ -237,9 +239,9 @@ def summarize(margin: np.ndarray, quantiles: Sequence[float]) -> MarginStatistic
 
 
 def margin_statistics(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: Estimator,
+    X: RowsLike,
+    y: LabelsLike,
     *,
     quantiles: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95),
     normalize: bool = False,

@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.utils.validation import check_is_fitted
 
+from .._types import Estimator, LabelsLike
 from ._class_vectors import class_vectors, decides_pairs, dual_rows, linear_parts, support_gram
 from ._margins import final_estimator, label_codes, score_columns
 
 
-def pairwise_margins(estimator: Any) -> np.ndarray:
+def pairwise_margins(estimator: Estimator) -> np.ndarray:
     """Width of the margin between every two classes, ``2 / ||w_k - w_l||``.
 
     Parameters
@@ -63,7 +64,7 @@ def _pairs(k: int, values: Any) -> np.ndarray:
     return matrix + matrix.T
 
 
-def _libsvm_pair_norms(estimator: Any) -> list[float]:
+def _libsvm_pair_norms(estimator: Estimator) -> list[float]:
     """``||w_ij||^2`` of the one-vs-one machines in LIBSVM's layout: the coefficients of class i against class j are row
     j - 1 (j > i) or j (j < i) of ``dual_coef_``, in the columns of the support vectors of class i.
     """
@@ -81,7 +82,7 @@ def _libsvm_pair_norms(estimator: Any) -> list[float]:
     return norms
 
 
-def pairwise_score_gaps(y: Any, scores: Any, classes: Any) -> np.ndarray:
+def pairwise_score_gaps(y: LabelsLike, scores: Any, classes: Any) -> np.ndarray:
     """How far the samples of each class lie on the right side of every other class: median of ``f_k - f_l``.
 
     Unlike `pairwise_margins` this needs nothing but scores, so it exists for every classifier.

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from .._types import Estimator
 from ._archive import ModelFileError
 
 NUMBERS = "fiu"
@@ -44,7 +45,7 @@ _LIBSVM = {
 }  # fmt: skip
 
 
-def check_estimator(estimator: Any, known: bool) -> None:
+def check_estimator(estimator: Estimator, known: bool) -> None:
     """Refuse an estimator that no fit leaves behind; of classes that a user allows only the common sizes are known."""
     _check_sizes(estimator)
     if not known:
@@ -95,7 +96,7 @@ _WITHOUT_ROWS = frozenset(
 _PAIRS = dict.fromkeys(("ULDMClassifier", "LDMClassifier", "LSSVC"), _OVO | {"dual_coef_": "*m", "support_": "m"})
 
 
-def _sizes(estimator: Any) -> dict[str, int]:
+def _sizes(estimator: Estimator) -> dict[str, int]:
     """Length of each letter of `_SHAPES`, where it is known."""
     found: dict[str, int] = {}
     if hasattr(estimator, "n_features_in_"):
@@ -125,7 +126,7 @@ def _fits(value: Any, shape: str, sizes: dict[str, int]) -> bool:
     return False
 
 
-def _check_sizes(estimator: Any) -> None:
+def _check_sizes(estimator: Estimator) -> None:
     """The sizes that all classifiers share must agree with one another."""
     d, classes = getattr(estimator, "n_features_in_", None), getattr(estimator, "classes_", None)
     name = type(estimator).__name__
@@ -219,7 +220,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 # -- classes that compiled code reads, or that hold others ------------------------------------------------------------
 
 
-def _refuse_unless(good: Any, estimator: Any, what: str) -> None:
+def _refuse_unless(good: Any, estimator: Estimator, what: str) -> None:
     if not good:
         raise ModelFileError(f"{type(estimator).__name__} has {what}.")
 
@@ -249,21 +250,21 @@ def _check_svc(svc: Any) -> None:
     _refuse_unless(good and sparse.issparse(rows) == svc._sparse, svc, "wrong support vectors")
 
 
-def _check_tree(model: Any) -> None:
+def _check_tree(model: Estimator) -> None:
     tree = model.tree_
     _refuse_unless(tree.n_features == model.n_features_in_, model, "a tree for other features")
     _refuse_unless(tree.n_classes[0] == len(model.classes_) == model.n_classes_, model, "a tree for other classes")
     _refuse_unless(model.n_outputs_ == 1, model, "several outputs, of which a model file holds one")
 
 
-def _check_forest(model: Any) -> None:
+def _check_forest(model: Estimator) -> None:
     _refuse_unless(model.estimators_ and model.n_outputs_ == 1, model, "no trees, or several outputs")
     for part in model.estimators_:
         same = part.n_features_in_ == model.n_features_in_ and len(part.classes_) == len(model.classes_)
         _refuse_unless(hasattr(part, "tree_") and same, model, "trees that do not fit it")
 
 
-def _check_boosting(model: Any) -> None:
+def _check_boosting(model: Estimator) -> None:
     k, d = len(model.classes_), model.n_features_in_
     each = 1 if k == 2 else k
     rounds, bins = model._predictors, model._bin_mapper
@@ -290,24 +291,24 @@ def _check_boosting(model: Any) -> None:
         _refuse_unless(categorical[asked].all(), model, "a tree that asks for categories it has not")
 
 
-def _check_neighbors(model: Any) -> None:
+def _check_neighbors(model: Estimator) -> None:
     y = model._y
     good = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iu" and len(y) == model._fit_X.shape[0]
     _refuse_unless(good and (y >= 0).all() and (y < len(model.classes_)).all(), model, "labels that are not there")
 
 
-def _check_fuzzy(model: Any) -> None:
+def _check_fuzzy(model: Estimator) -> None:
     k = len(model.classes_)
     _refuse_unless(len(model.estimators_) == len(model.pairs_) == k * (k - 1) // 2, model, "not one machine a pair")
 
 
-def _check_tfidf(model: Any) -> None:
+def _check_tfidf(model: Estimator) -> None:
     part: Any = getattr(model, "_tfidf", None)
     _refuse_unless(type(part).__name__ == "TfidfTransformer", model, "no weights of words")
     _refuse_unless(not part.use_idf or len(part.idf_) == len(model.vocabulary_), model, "not one weight a word")
 
 
-def _check_pipeline(model: Any) -> None:
+def _check_pipeline(model: Estimator) -> None:
     parts = model.steps if hasattr(model, "steps") else model.transformer_list
     good = isinstance(parts, list) and all(isinstance(part, tuple) and len(part) == 2 for part in parts)
     _refuse_unless(good and parts, model, "no list of steps")
@@ -335,9 +336,9 @@ _FURTHER: dict[str, tuple[str, Callable[[Any], None]]] = {
 # -- what is made again -----------------------------------------------------------------------------------------------
 
 
-def rebuild(estimator: Any) -> None:
+def rebuild(estimator: Estimator) -> None:
     """Make the parts that a file does not keep from those that it keeps."""
-    name, state = type(estimator).__name__, vars(estimator)
+    name, state = type(estimator).__name__, estimator.__dict__
     if not type(estimator).__module__.startswith("sklearn."):
         return
     if name == "KNeighborsClassifier" and "_fit_X" in state:  # the tree of the rows is made by fit, always the same

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from .._types import Estimator, RowsLike
+
 METHODS = (
     "predict",
     "predict_proba",
@@ -40,7 +42,7 @@ class Columns(NamedTuple):
     types: tuple[str, ...] | None
     as_array: bool  # fitted without names: give it none
 
-    def in_order(self, X: Any) -> Any:
+    def in_order(self, X: RowsLike) -> Any:
         """The columns that the model needs, in its order; what has no names is returned as it is."""
         found = _names_of(X)
         if found is None:
@@ -63,7 +65,7 @@ class Columns(NamedTuple):
         return X.to_numpy() if self.as_array and hasattr(X, "to_numpy") else X
 
 
-def _names_of(X: Any) -> list[str] | None:
+def _names_of(X: RowsLike) -> list[str] | None:
     """Names of the columns of a frame; None for arrays and for frames that number their columns."""
     names = getattr(X, "column_names", None)  # of Arrow tables, whose columns are arrays
     if names is None and not isinstance(X, np.ndarray | list | tuple):
@@ -74,7 +76,7 @@ def _names_of(X: Any) -> list[str] | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def _check_type(X: Any, name: str, kind: str) -> None:
+def _check_type(X: RowsLike, name: str, kind: str) -> None:
     column = X[name]
     found = type_of(column)
     if kind == "any" or found in (kind, "any"):
@@ -106,7 +108,7 @@ def type_of(column: Any) -> str:
     return "any"
 
 
-def reader_of(estimator: Any) -> Any:
+def reader_of(estimator: Estimator) -> Any:
     """The part of an estimator that sees the rows first."""
     if getattr(estimator, "calibrated_classifiers_", None):
         return reader_of(estimator.calibrated_classifiers_[0].estimator)
@@ -120,7 +122,7 @@ def reader_of(estimator: Any) -> Any:
     return estimator
 
 
-def needed_names(estimator: Any) -> list[str] | None:
+def needed_names(estimator: Estimator) -> list[str] | None:
     """Columns that an estimator needs, where it was fitted with names."""
     estimator = reader_of(estimator)
     if hasattr(estimator, "transformers_") and hasattr(estimator, "feature_names_in_"):
@@ -131,7 +133,7 @@ def needed_names(estimator: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def inferred_types(estimator: Any, names: list[str]) -> list[str | None]:
+def inferred_types(estimator: Estimator, names: list[str]) -> list[str | None]:
     """What each column must hold, as far as the part that reads it tells: None where the rows themselves may tell."""
     estimator = reader_of(estimator)
     if not hasattr(estimator, "transformers_"):
@@ -151,12 +153,12 @@ def inferred_types(estimator: Any, names: list[str]) -> list[str | None]:
     return [kinds[name] for name in names]
 
 
-def class_of(estimator: Any) -> type:
+def class_of(estimator: Estimator) -> type:
     """Class of an estimator, without the columns that `named` gave it."""
     return getattr(type(estimator), "_without_names", type(estimator))
 
 
-def without_names(estimator: Any) -> Any:
+def without_names(estimator: Estimator) -> Any:
     """The same estimator without what `load_model` adds for frames: its class is again the one that was saved.
 
     Parameters
@@ -185,19 +187,19 @@ def without_names(estimator: Any) -> Any:
     return plain
 
 
-def named(estimator: Any, columns: Columns) -> Any:
+def named(estimator: Estimator, columns: Columns) -> Any:
     """The estimator, from now on with frames in any order."""
     estimator.__class__ = _named_class(class_of(estimator))
     estimator._columns_known = columns
     return estimator
 
 
-def known_columns(estimator: Any) -> Columns | None:
+def known_columns(estimator: Estimator) -> Columns | None:
     """The columns of a model from a file."""
     return getattr(estimator, "_columns_known", None)
 
 
-def _again(estimator: Any, columns: Columns | None) -> Any:
+def _again(estimator: Estimator, columns: Columns | None) -> Any:
     return estimator if columns is None else named(estimator, columns)
 
 
@@ -225,7 +227,7 @@ def _has(cls: Any, name: str) -> Any:
 
 def _in_order_first(cls: Any, name: str) -> Any:
     @wraps(getattr(cls, name))
-    def method(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, X: RowsLike, *args: Any, **kwargs: Any) -> Any:
         columns = known_columns(self)
         X = X if columns is None else columns.in_order(X)
         return getattr(super(_named_class(cls), self), name)(X, *args, **kwargs)

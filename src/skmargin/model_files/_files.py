@@ -11,6 +11,7 @@ import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
+from .._types import Estimator, RowsLike
 from . import _probe as probe
 from ._archive import BROKEN, FORMAT, VERSION, ModelFileError, damaged, read, read_array, write
 from ._columns import TYPES, Columns, inferred_types, known_columns, named, needed_names, type_of, without_names
@@ -19,10 +20,10 @@ from ._values import Reader, Writer
 
 
 def save_model(
-    estimator: Any,
+    estimator: Estimator,
     path: str | os.PathLike[str],
     *,
-    X: Any = None,
+    X: RowsLike = None,
     feature_names: Iterable[str] | None = None,
     metadata: dict[str, Any] | None = None,
     extra_classes: Iterable[type] = (),
@@ -194,7 +195,7 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise damaged(path, error) from None
 
 
-def _columns(estimator: Any, X: Any, feature_names: Iterable[str] | None) -> Columns | None:
+def _columns(estimator: Estimator, X: RowsLike, feature_names: Iterable[str] | None) -> Columns | None:
     """The columns of a model that is about to be written."""
     known, names = known_columns(estimator), needed_names(estimator)
     if names is None and feature_names is not None:
@@ -227,7 +228,7 @@ def _names_and_types(document: dict[str, Any]) -> tuple[list[str] | None, list[s
     return names, types
 
 
-def _read_columns(document: dict[str, Any], estimator: Any) -> Columns | None:
+def _read_columns(document: dict[str, Any], estimator: Estimator) -> Columns | None:
     names, types = _names_and_types(document)
     if names is None or len(set(names)) < len(names):
         return None

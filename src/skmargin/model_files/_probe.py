@@ -9,6 +9,7 @@ import numpy as np
 from joblib import parallel_config
 from scipy import sparse
 
+from .._types import Estimator, RowsLike
 from ._archive import ModelFileError
 from ._columns import reader_of
 
@@ -20,7 +21,7 @@ TEXTS = ["", "a text of some words, for models of words"]
 CELLS = {"ParseNumbers": "1", "ParseText": "a", "DateParts": "2020-02-29"}  # of skmargin.datasets
 
 
-def make_rows(estimator: Any) -> Any:
+def make_rows(estimator: Estimator) -> Any:
     """Two rows as the estimator takes them (zeros and other numbers, known levels, text); None if that is not known."""
     first = reader_of(estimator)
     if hasattr(first, "vocabulary_") or type(first).__name__ == "HashingVectorizer":
@@ -58,7 +59,7 @@ def _make_table(reader: Any) -> Any:
     return pd.DataFrame(cells, columns=names).infer_objects()
 
 
-def answer(estimator: Any, rows: Any) -> dict[str, np.ndarray]:
+def answer(estimator: Estimator, rows: RowsLike) -> dict[str, np.ndarray]:
     """Scores or features, and labels, of the rows."""
     method = next((name for name in METHODS if hasattr(estimator, name)), None)
     found = {}
@@ -73,7 +74,7 @@ def answer(estimator: Any, rows: Any) -> dict[str, np.ndarray]:
     return found
 
 
-def check_same(estimator: Any, again: Any, rows: Any) -> dict[str, np.ndarray] | None:
+def check_same(estimator: Estimator, again: Any, rows: RowsLike) -> dict[str, np.ndarray] | None:
     """Refuse to write a model that would not be the same from the file; returns what both say.
 
     This finds a class that needs private attributes which it does not name, before the model is lost.
@@ -99,7 +100,7 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
     return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
 
 
-def check_answers(estimator: Any, n_numbers: int, kept: Any = None) -> None:
+def check_answers(estimator: Estimator, n_numbers: int, kept: Any = None) -> None:
     """An estimator that a file made: it must be complete, with one score for each of its classes.
 
     It must also say what it said when it was written (``kept``): scikit-learn changes its private attributes.  Rows are

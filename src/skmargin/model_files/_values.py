@@ -11,6 +11,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from .._types import Estimator
 from . import _native as native
 from ._archive import Arrays, ModelFileError
 from ._checks import check_estimator, rebuild
@@ -108,7 +109,7 @@ class Writer:
     def _parts(self, parts: dict[str, Any], where: str) -> dict[str, Any]:
         return {name: self.encode(value, f"{where}.{name}") for name, value in parts.items()}
 
-    def estimator(self, estimator: Any, where: str, depth: int = 0) -> dict[str, Any]:
+    def estimator(self, estimator: Estimator, where: str, depth: int = 0) -> dict[str, Any]:
         """An estimator of a known class."""
         cls = class_of(estimator)
         params = estimator.get_params(deep=False)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._runtime.progress import print_line
 from .._runtime.shared_rows import sharing_rows
+from .._types import Estimator, LabelsLike, RowsLike
 from ..estimators._base import MarginClassifier
 from ._chains import Chain, key_of, prefix_of
 from ._folds import Fold, FoldRows, checked, shares_gram
@@ -158,7 +159,7 @@ class Evaluation:
         params = self.candidates[chain.candidates[0]]
         return key_of({name: v for name, v in params.items() if not name.startswith(prefix) and name != prefix[:-2]})
 
-    def _score(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    def _score(self, model: Estimator, X: RowsLike, y: LabelsLike, params: dict[str, Any]) -> Any:
         if self.is_accuracy and isinstance(model, MarginClassifier) and is_known(model):
             # What `score` does, without its checks of y.
             with suppress(Exception):  # `error_score` says what to do

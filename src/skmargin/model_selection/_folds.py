@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_method_params, _check_sample_weight,
 
 from .._core import _ext
 from .._runtime.shared_rows import SharedRows, window
+from .._types import Estimator, LabelsLike, RowsLike
 from ..estimators._base import MarginClassifier, encode_labels
 from ..estimators._dual import DualMachine
 from ..estimators._ridge import SHARED
@@ -43,16 +44,16 @@ class BaseMatrix(NamedTuple):
     train: np.ndarray
     test: np.ndarray
 
-    def square(self, classifier: Any, rows: np.ndarray, gamma: float) -> np.ndarray:
+    def square(self, classifier: Estimator, rows: np.ndarray, gamma: float) -> np.ndarray:
         """The kernel of some training rows with themselves, at least from the diagonal on."""
         return self._kernel(classifier, gamma, self.train[rows], self.train[rows], triangle=True)
 
-    def kernel(self, classifier: Any, gamma: float, rows: np.ndarray, order: Any = slice(None)) -> np.ndarray:
+    def kernel(self, classifier: Estimator, gamma: float, rows: np.ndarray, order: Any = slice(None)) -> np.ndarray:
         """The kernel between some rows (``train`` or ``test``) and the training rows, which ``order`` may rearrange."""
         return self._kernel(classifier, gamma, rows, self.train[order], triangle=False)
 
     def _kernel(
-        self, classifier: Any, gamma: float, rows: np.ndarray, columns: np.ndarray, triangle: bool
+        self, classifier: Estimator, gamma: float, rows: np.ndarray, columns: np.ndarray, triangle: bool
     ) -> np.ndarray:
         if classifier.kernel in ("rbf", "laplacian") and self.matrix.dtype == np.float64:
             # What is not written is multiplied with the rest by those who scale the matrix.
@@ -83,9 +84,9 @@ class Fold:
 
     def __init__(
         self,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: RowsLike,
+        y: LabelsLike,
         split: tuple[Any, Any],
         fit_params: dict[str, Any],
         score_params: dict[str, Any],
@@ -98,8 +99,8 @@ class Fold:
         self._own, self._of_all_folds = MadeOnce(), of_all_folds
         self.n_tasks = 0
         self.shared = shared
-        self.X_train: Any = None
-        self.X_test: Any = None
+        self.X_train: RowsLike = None
+        self.X_test: RowsLike = None
 
     def enter(self) -> None:
         """Slice the data unless another task has done so."""
@@ -141,7 +142,7 @@ class Fold:
 
         return self._own.get(("front", key), make)
 
-    def base(self, classifier: Any, rows: FoldRows) -> BaseMatrix:
+    def base(self, classifier: Estimator, rows: FoldRows) -> BaseMatrix:
         """What the kernels of all widths share: one matrix for all folds, unless a pipeline makes the rows."""
         kernel = classifier.kernel
         X, y = self._source[1:3]
@@ -166,7 +167,7 @@ class Fold:
         n = _num_samples(rows.train)
         return BaseMatrix(matrix, np.arange(n), np.arange(n, len(matrix)))
 
-    def _row_dtype(self, classifier: Any, X: Any, key: Any) -> Any:
+    def _row_dtype(self, classifier: Estimator, X: RowsLike, key: Any) -> Any:
         """Number type of a matrix of this width."""
         if not isinstance(classifier, DualMachine):
             return np.float64
@@ -183,7 +184,7 @@ class Fold:
         gamma = classifier.gamma
         return row_dtype(classifier.tol, "rbf", named[gamma] if isinstance(gamma, str) else float(gamma), square)
 
-    def gram(self, classifier: Any, rows: FoldRows) -> tuple[np.ndarray, np.ndarray]:
+    def gram(self, classifier: Estimator, rows: FoldRows) -> tuple[np.ndarray, np.ndarray]:
         """Kernel matrices of the training rows, and of the test rows with them."""
         gamma = classifier.gamma
         if isinstance(gamma, str):
@@ -206,7 +207,7 @@ class Windows(NamedTuple):
     shared: SharedRows
 
 
-def windows(X: Any, splits: list[Parts]) -> Windows | None:
+def windows(X: RowsLike, splits: list[Parts]) -> Windows | None:
     """Folds as views of one array, however many of them are in work.
 
     Where the test sets are a partition, the rows in the order of the folds, those of all but two of them written twice,
@@ -238,23 +239,23 @@ def windows(X: Any, splits: list[Parts]) -> Windows | None:
     )
 
 
-def is_float(X: Any) -> bool:
+def is_float(X: RowsLike) -> bool:
     """Whether rows are as the solvers take them: a matrix of floats, dense or CSR."""
     known = isinstance(X, np.ndarray) or (sparse.issparse(X) and X.format == "csr")
     return known and X.ndim == 2 and X.dtype in (np.float32, np.float64)
 
 
-def checked(X: Any) -> Any:
+def checked(X: RowsLike) -> Any:
     """Rows as numbers, dense or CSR."""
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 
-def positions(part: Any, X: Any) -> np.ndarray:
+def positions(part: Any, X: RowsLike) -> np.ndarray:
     """Where the rows of a part of a split are, which may be a mask or whatever else numpy takes as an index."""
     return np.arange(_num_samples(X))[part]
 
 
-def shares_gram(classifier: Any, n_rows: int) -> bool:
+def shares_gram(classifier: Estimator, n_rows: int) -> bool:
     """Whether the kernel matrix of a classifier is worth making whole, for several candidates to use."""
     if not isinstance(classifier, MarginClassifier) or not hasattr(classifier, "kernel"):
         return False

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from .._types import RowsLike
 from ..rows.gram import resolve_gamma
 from ._folds import checked
 
@@ -28,7 +29,7 @@ OF_CLASS = {
 WIDTHS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
 
 
-def default_grid(estimator: BaseEstimator, X: Any = None) -> dict[str, list[Any]]:
+def default_grid(estimator: BaseEstimator, X: RowsLike = None) -> dict[str, list[Any]]:
     """A grid for the parameters of a classifier that matter.
 
     Parameters

@@ -11,13 +11,14 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.pipeline import Pipeline
 
 from .._runtime.progress import print_line
+from .._types import Estimator, LabelsLike, RowsLike, WeightsLike
 from ..estimators._base import CallbackSupportMixin, MarginClassifier
 from ..estimators._ridge_path import KernelSquare, StrengthPath
 from ._chains import in_path_order, is_number, prefix_of
 from ._pipelines import split_fit_params
 
 
-def is_known(classifier: Any) -> bool:
+def is_known(classifier: Estimator) -> bool:
     """Whether this is a classifier of the package, and not a subclass that may fit or predict otherwise."""
     return type(classifier).__module__.startswith(f"{__package__.partition('.')[0]}.")
 
@@ -41,14 +42,16 @@ class WarmPath:
         self.closed_form = parameter is not None and parameter == strength and all(map(is_number, values))
         self._solved: StrengthPath | None = None
 
-    def solve(self, X: Any, y: Any, fit_params: dict[str, Any], square: KernelSquare | None = None) -> StrengthPath:
+    def solve(
+        self, X: RowsLike, y: LabelsLike, fit_params: dict[str, Any], square: KernelSquare | None = None
+    ) -> StrengthPath:
         """All values of a closed form; ``square`` as `StrengthPath` takes it."""
         if self._solved is None:
             weight = fit_params.get("sample_weight")
             self._solved = StrengthPath(self.classifier, X, y, weight, self.values, square)
         return self._solved
 
-    def fit(self, value: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+    def fit(self, value: Any, X: RowsLike, y: LabelsLike, fit_params: dict[str, Any]) -> Any:
         """The classifier fitted for one value."""
         if self.closed_form:
             return self.solve(X, y, fit_params).model(value)
@@ -72,7 +75,13 @@ class WarmPath:
 
 
 def margin_path(
-    estimator: Any, X: Any, y: Any, param_name: str, values: Sequence[Any], *, sample_weight: Any = None
+    estimator: Estimator,
+    X: RowsLike,
+    y: LabelsLike,
+    param_name: str,
+    values: Sequence[Any],
+    *,
+    sample_weight: WeightsLike = None,
 ) -> list[Any]:
     """Fit an estimator for several values of one parameter; each solution is the start of the next.
 
@@ -119,11 +128,11 @@ class _Values(CallbackSupportMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, estimator: Any, param_name: str, values: list[Any]) -> None:
+    def __init__(self, estimator: Estimator, param_name: str, values: list[Any]) -> None:
         self.estimator, self.param_name, self.values = estimator, param_name, values
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any) -> list[Any]:
+    def fit(self, X: RowsLike, y: LabelsLike, sample_weight: WeightsLike) -> list[Any]:
         """One fitted estimator for each value."""
         estimator, values = self.estimator, self.values
         prefix = prefix_of(estimator)
@@ -187,7 +196,7 @@ def fit_task(context: Any, path: WarmPath, about: dict[str, Any]) -> Iterator[No
         context.call_on_fit_task_end(**about)
 
 
-def _with_classifier(pipeline: Pipeline, front: Pipeline | None, model: Any) -> Pipeline:
+def _with_classifier(pipeline: Pipeline, front: Pipeline | None, model: Estimator) -> Pipeline:
     """A pipeline of fitted steps."""
     out = copy(pipeline)
     out.steps = [*([] if front is None else front.steps), (pipeline.steps[-1][0], model)]

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 
 from .._runtime.progress import print_line
+from .._types import RowsLike
 from ..rows.blocks import Block, Task
 from ..rows.collections import Collections
 from ..rows.files import OpenRows
@@ -48,7 +49,7 @@ class Answers(ClassifierMixin, BaseEstimator):
     def __init__(self, classes: np.ndarray, answers: np.ndarray) -> None:
         self.classes_, self.answers = classes, answers
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: RowsLike) -> np.ndarray:
         """The answers."""
         return self.answers[np.ravel(X)]
 
@@ -125,7 +126,7 @@ def evaluate(
     ]  # fmt: skip
 
 
-def at_once(rows: Any) -> int:
+def at_once(rows: RowsLike) -> int:
     """How many solves may run side by side: sums of each are held by every task."""
     k, d = len(rows.class_counts), rows.n_features
     return max(1, DEFAULT.blocks.piece_bytes // (8 * min((k * d) ** 2, 64 * k * d)))

@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_method_params
 
 from .._runtime.progress import print_line
 from .._runtime.tasks import run
+from .._types import Estimator, LabelsLike, RowsLike
 from ..estimators._base import MarginClassifier, check_compressed
 from ..estimators._dual import DualMachine
 from ..estimators._links import Linked
@@ -98,7 +99,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Estimator,
         param_grid: Any = None,
         *,
         cv: Any = 5,
@@ -122,7 +123,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> MarginSearchCV:
+    def fit(self, X: RowsLike, y: LabelsLike = None, **params: Any) -> MarginSearchCV:
         """Try all candidates, and fit the best one on all data.
 
         Parameters
@@ -180,7 +181,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
             root.call_on_fit_task_end(**about)
         return self
 
-    def _fit_rows(self, X: Any, y: Any, params: dict[str, Any]) -> MarginSearchCV:
+    def _fit_rows(self, X: RowsLike, y: LabelsLike, params: dict[str, Any]) -> MarginSearchCV:
         """The search on rows in blocks or on Dask collections."""
         in_blocks = isinstance(X, OpenRows)
         kind = "rows in blocks (open_rows)" if in_blocks else "Dask collections"
@@ -212,7 +213,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
 
     # -- the search ---------------------------------------------------------------------------------------------------
 
-    def _folds(self, X: Any, y: Any, splits: list[Any], shared: Windows | None, routed: Any) -> list[Fold]:
+    def _folds(self, X: RowsLike, y: LabelsLike, splits: list[Any], shared: Windows | None, routed: Any) -> list[Fold]:
         """The data of all folds; windows of one array where the rows are shared."""
         arguments = routed.estimator.fit, routed.scorer.score, MadeOnce()
         if shared is None:
@@ -238,10 +239,12 @@ class MarginSearchCV(Linked, BaseSearchCV):
             log.info("%s: chose %s", type(self).__name__, self.best_params_)
         self.cv_results_ = results  # before the last fit: Ctrl-C there loses nothing
 
-    def _grid(self, X: Any) -> Any:
+    def _grid(self, X: RowsLike) -> Any:
         return default_grid(self.estimator, X) if self.param_grid is None else self.param_grid
 
-    def _shared_rows(self, X: Any, splits: list[Any], candidates: list[dict[str, Any]], scorers: Any) -> Windows | None:
+    def _shared_rows(
+        self, X: RowsLike, splits: list[Any], candidates: list[dict[str, Any]], scorers: Any
+    ) -> Windows | None:
         """The rows of all folds as views of one array, where their order is free: threads then add no rows."""
         estimator = self.estimator
         named = {name for candidate in candidates for name in candidate}
@@ -302,7 +305,7 @@ class MarginSearchCV(Linked, BaseSearchCV):
                 _insert_error_scores(out, self.error_score)
             return self._format_results(evaluation.candidates, len(evaluation.folds), out)
 
-    def _refit(self, X: Any, y: Any, fit_params: dict[str, Any], root: Any, about: dict[str, Any]) -> None:
+    def _refit(self, X: RowsLike, y: LabelsLike, fit_params: dict[str, Any], root: Any, about: dict[str, Any]) -> None:
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         context = None if root is None else root.subcontext(task_name="refit-with-best-params")
         with nullcontext() if context is None else context.propagate_callback_context(best):

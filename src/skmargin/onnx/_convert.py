@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import skl2onnx
+from numpy.typing import DTypeLike
 from skl2onnx._supported_operators import sklearn_operator_name_map
 from skl2onnx.common._registration import get_converter
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from .._types import Estimator, RowsLike
 from ..model_files import without_names
 from ..model_files._columns import READERS, known_columns, needed_names, reader_of, type_of
 from ._models import PARSERS
@@ -23,7 +25,12 @@ OPSET = 18  # the least that the converters need
 
 
 def to_onnx(
-    model: Any, X: Any = None, *, raw_scores: bool = False, dtype: Any = None, target_opset: int | None = None
+    model: Estimator,
+    X: RowsLike = None,
+    *,
+    raw_scores: bool = False,
+    dtype: DTypeLike | None = None,
+    target_opset: int | None = None,
 ) -> Any:
     """Convert a fitted model to an ONNX graph that predicts the same.
 
@@ -94,12 +101,12 @@ def to_onnx(
         PARSERS.reset(token)
 
 
-def _allowed_options(model: Any) -> Any:
+def _allowed_options(model: Estimator) -> Any:
     alias = sklearn_operator_name_map.get(type(model))
     return (get_converter(alias).get_allowed_options() if alias else None) or {}
 
 
-def _initial_types(model: Any, X: Any, dtype: Any) -> list[tuple[str, Any]]:
+def _initial_types(model: Estimator, X: RowsLike, dtype: DTypeLike | None) -> list[tuple[str, Any]]:
     """Names and types of the inputs of the graph."""
     reader = reader_of(without_names(model))
     if hasattr(reader, "transformers_") and needed_names(reader) is not None:
@@ -115,12 +122,12 @@ def _initial_types(model: Any, X: Any, dtype: Any) -> list[tuple[str, Any]]:
     return [("X", kind([None, d]))]
 
 
-def _all_single(X: Any) -> bool:
+def _all_single(X: RowsLike) -> bool:
     dtypes = getattr(X, "dtypes", None)
     return dtypes is not None and all(kind == np.float32 for kind in np.atleast_1d(np.asarray(dtypes, dtype=object)))
 
 
-def _by_column(model: Any, reader: Any, X: Any, dtype: Any) -> list[tuple[str, Any]]:
+def _by_column(model: Estimator, reader: Any, X: RowsLike, dtype: DTypeLike | None) -> list[tuple[str, Any]]:
     names = needed_names(reader) or []
     known = known_columns(model)
     types: dict[str, str] = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from onnx import TensorProto, helper
 
 PROTO = {
@@ -40,7 +41,7 @@ class Graph:
         self.container.add_node(kind, list(inputs), [*before, result], name=name, op_domain=domain, **also)
         return str(result)
 
-    def const(self, value: Any, dtype: Any = None) -> str:
+    def const(self, value: Any, dtype: DTypeLike | None = None) -> str:
         """Add a constant array: numbers, truth values or strings."""
         array = np.asarray(value, dtype=dtype)
         name = self.scope.get_unique_variable_name("skm_const")
@@ -53,16 +54,16 @@ class Graph:
             self.container.add_initializer(name, proto, list(array.shape), tensor)
         return str(name)
 
-    def cast(self, value: str, dtype: Any) -> str:
+    def cast(self, value: str, dtype: DTypeLike) -> str:
         """Numbers of another type."""
         return self.op("Cast", value, to=PROTO[np.dtype(dtype)])
 
     @staticmethod
-    def proto(dtype: Any) -> int:
+    def proto(dtype: DTypeLike) -> int:
         """ONNX's number of a number type."""
         return int(PROTO[np.dtype(dtype)])
 
-    def const_like_zero(self, value: str, dtype: Any) -> str:
+    def const_like_zero(self, value: str, dtype: DTypeLike) -> str:
         """Zeros of the shape of a tensor."""
         return self.op("Mul", value, self.const(0, dtype))
 

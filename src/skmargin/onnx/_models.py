@@ -6,12 +6,14 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.svm import SVC, LinearSVC
 
+from .._types import Estimator
 from ..estimators._base import MarginClassifier
 from ..estimators._fuzzy_pairwise import FuzzyPairwiseClassifier
 from ._graph import Graph
@@ -31,7 +33,7 @@ LINEAR = (LinearSVC, LogisticRegression)
 PARSERS: ContextVar[dict[type, Any] | None] = ContextVar("skmargin_onnx_parsers", default=None)
 
 
-def can_score(model: Any) -> bool:
+def can_score(model: Estimator) -> bool:
     """Whether `scores` knows the decision function of a model."""
     model = unfrozen(model)
     if isinstance(model, Pipeline):
@@ -43,12 +45,12 @@ def can_score(model: Any) -> bool:
     return isinstance(model, (MarginClassifier, FuzzyPairwiseClassifier, *LINEAR))
 
 
-def unfrozen(model: Any) -> Any:
+def unfrozen(model: Estimator) -> Any:
     """The estimator inside scikit-learn's `FrozenEstimator`."""
     return model.estimator if type(model).__name__ == "FrozenEstimator" else model
 
 
-def scores(graph: Graph, model: Any, inputs: list[Any], dtype: np.dtype) -> tuple[str, np.dtype]:
+def scores(graph: Graph, model: Estimator, inputs: list[Any], dtype: np.dtype) -> tuple[str, np.dtype]:
     """The decision function, one column for two classes, and its number type; ``inputs`` are skl2onnx's variables."""
     model = unfrozen(model)
     if isinstance(model, Pipeline):
@@ -76,13 +78,13 @@ def scores(graph: Graph, model: Any, inputs: list[Any], dtype: np.dtype) -> tupl
     raise CannotConvert(f"the scores of {type(model).__name__} inside another model have no ONNX graph here.")
 
 
-def rows_of(graph: Graph, inputs: list[Any], dtype: Any) -> str:
+def rows_of(graph: Graph, inputs: list[Any], dtype: DTypeLike) -> str:
     """The columns of all inputs together, as numbers of one type."""
     names = [graph.cast(variable.full_name, dtype) for variable in inputs]
     return names[0] if len(names) == 1 else graph.op("Concat", *names, axis=1)
 
 
-def _fuzzy(graph: Graph, model: Any, inputs: list[Any], dtype: np.dtype) -> tuple[str, np.dtype]:
+def _fuzzy(graph: Graph, model: Estimator, inputs: list[Any], dtype: np.dtype) -> tuple[str, np.dtype]:
     """Memberships; machines that are linear are taken together."""
     if model.pair_rows_ is not None:
         raise CannotConvert("FuzzyPairwiseClassifier with a precomputed kernel has no ONNX graph.")
@@ -105,7 +107,7 @@ def _side_by_side(graph: Graph, parts: Any, inputs: list[Any], dtype: np.dtype) 
     return columns[0] if len(columns) == 1 else graph.op("Concat", *columns, axis=1), found
 
 
-def svc_pairs(graph: Graph, model: Any, rows: str, dtype: Any) -> str:
+def svc_pairs(graph: Graph, model: Estimator, rows: str, dtype: DTypeLike) -> str:
     """Scores of all pairs of classes of an ``SVC``, positive for the second class."""
     args = model.support_vectors_, model.kernel, model._gamma, model.degree, model.coef0, dtype
     K = kernel_matrix(graph, rows, *args)
@@ -117,11 +119,11 @@ def svc_pairs(graph: Graph, model: Any, rows: str, dtype: Any) -> str:
     return graph.op("Neg", graph.op("Add", found, graph.const(model.intercept_, dtype)))
 
 
-def _is_linear(model: Any) -> bool:
+def _is_linear(model: Estimator) -> bool:
     return isinstance(model, MarginClassifier) and "coef_" in vars(model) and not hasattr(model, "multi_class")
 
 
-def probabilities(graph: Graph, model: Any, values: str, dtype: Any) -> str:
+def probabilities(graph: Graph, model: Estimator, values: str, dtype: DTypeLike) -> str:
     """Probabilities of a machine with log loss from its scores."""
     if len(model.classes_) == 2:
         values = graph.op("Concat", graph.const_like_zero(values, dtype), values, axis=1)
@@ -131,7 +133,7 @@ def probabilities(graph: Graph, model: Any, values: str, dtype: Any) -> str:
 # -- calibration ------------------------------------------------------------------------------------------------------
 
 
-def calibrated(graph: Graph, model: Any, inputs: list[Any], dtype: np.dtype) -> str:
+def calibrated(graph: Graph, model: Estimator, inputs: list[Any], dtype: np.dtype) -> str:
     """Mean of the calibrated probabilities of a `CalibratedClassifierCV`, in double precision."""
     double = np.float64
     parts = [_calibrated_part(graph, part, inputs, dtype) for part in model.calibrated_classifiers_]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 from skl2onnx import update_registered_converter
 from skl2onnx._parse import _parse_sklearn_simple_model
 from skl2onnx.common._registration import get_converter, get_shape_calculator
@@ -18,6 +19,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
 from .. import datasets
+from .._types import Estimator
 from . import _tables as tables
 from ._graph import Graph
 from ._scores import CannotConvert
@@ -32,27 +34,27 @@ class Reader(NamedTuple):
     text: bool = False
 
 
-def _is_real(model: Any, kind: Any) -> bool:
+def _is_real(model: Estimator, kind: Any) -> bool:
     return isinstance(kind, FloatTensorType | DoubleTensorType | Int64TensorType)
 
 
-def _is_text(model: Any, kind: Any) -> bool:
+def _is_text(model: Estimator, kind: Any) -> bool:
     return isinstance(kind, StringTensorType)
 
 
-def _fills_numbers(model: Any, kind: Any) -> bool:
+def _fills_numbers(model: Estimator, kind: Any) -> bool:
     return _is_real(model, kind) and isinstance(model.missing_values, float) and np.isnan(model.missing_values)
 
 
-def _weighs(model: Any, kind: Any) -> bool:
+def _weighs(model: Estimator, kind: Any) -> bool:
     return _is_text(model, kind) and tables.can_weigh(model)
 
 
-def _one_or_all(model: Any) -> int:
+def _one_or_all(model: Estimator) -> int:
     return 1 if model.flat else int(model.n_features_in_)
 
 
-def _text(graph: Graph, model: Any, values: str, dtype: Any) -> str:
+def _text(graph: Graph, model: Estimator, values: str, dtype: DTypeLike) -> str:
     return graph.op("Reshape", values, graph.const([-1], np.int64)) if model.flat else graph.op("Identity", values)
 
 
@@ -99,7 +101,7 @@ def _double(kind: Any) -> bool:
 
 
 def _parser(reader: Reader, alias: str | None = None) -> Any:
-    def parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+    def parse(scope: Any, model: Estimator, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
         outputs = _parse_sklearn_simple_model(scope, model, inputs, custom_parsers=custom_parsers, alias=alias)
         if reader.takes(model, inputs[0].type):
             kind = StringTensorType if reader.text else DoubleTensorType if _double(inputs[0].type) else FloatTensorType
@@ -144,7 +146,7 @@ def _converter(reader: Reader) -> Any:
     return convert
 
 
-def _others(model: Any, what: str) -> Any:
+def _others(model: Estimator, what: str) -> Any:
     """What skl2onnx has for a model of scikit-learn."""
     if type(model) not in EXACT:
         wanted = "text" if type(model).__name__ == "ParseText" else "numbers"

@@ -21,6 +21,7 @@ from sklearn.svm import SVC, LinearSVC
 
 import skmargin
 
+from .._types import Estimator
 from ._graph import Graph
 from ._models import calibrated, can_score, probabilities, rows_of, scores, svc_pairs
 from ._scores import votes_and_scores
@@ -41,7 +42,7 @@ def register() -> None:
         _replace_calibration(theirs)
 
 
-def _parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+def _parse(scope: Any, model: Estimator, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
     """Two results: the label, and the probabilities where the model has some, else (or with raw_scores) the scores."""
     alias = sklearn_operator_name_map.get(type(model), f"Skmargin{type(model).__name__}")
     operator = scope.declare_local_operator(alias, model)
@@ -52,7 +53,7 @@ def _parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None
     return list(operator.outputs)
 
 
-def exact_classifier(model: Any) -> dict[str, dict[type, Any]]:
+def exact_classifier(model: Estimator) -> dict[str, dict[type, Any]]:
     """Arguments of `skl2onnx.convert_sklearn` for a classifier of scikit-learn that is converted here, if it is one."""
     cls = type(model)
     if cls is CalibratedClassifierCV:  # its converter is registered; here also for inputs of several types
@@ -65,7 +66,7 @@ def exact_classifier(model: Any) -> dict[str, dict[type, Any]]:
     return {name: {cls: function} for name, function in zip(names, (_convert, _shapes, _parse), strict=True)}
 
 
-def _gives_probabilities(scope: Any, model: Any) -> bool:
+def _gives_probabilities(scope: Any, model: Estimator) -> bool:
     if isinstance(model, (CalibratedClassifierCV, *PROBABLE)):
         return True
     if isinstance(model, SCORED):

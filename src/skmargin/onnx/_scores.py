@@ -10,10 +10,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from onnx import TensorProto, helper
 from scipy import sparse
 
 from .._config import get_config
+from .._types import Estimator
 from ._graph import PROTO, Graph
 
 KERNELS = ("rbf", "poly", "sigmoid", "laplacian")
@@ -23,7 +25,7 @@ class CannotConvert(ValueError):
     """A model has no ONNX graph; the message says why."""
 
 
-def machine_scores(graph: Graph, model: Any, rows: str, dtype: np.dtype) -> tuple[str, np.dtype]:
+def machine_scores(graph: Graph, model: Estimator, rows: str, dtype: np.dtype) -> tuple[str, np.dtype]:
     """Scores of an estimator of skmargin other than `FuzzyPairwiseClassifier`, and their number type."""
     kernel = getattr(model, "kernel", "linear")
     if not isinstance(kernel, str) or kernel == "precomputed":
@@ -40,7 +42,7 @@ def machine_scores(graph: Graph, model: Any, rows: str, dtype: np.dtype) -> tupl
     return graph.op("Add", scores, graph.const(model.intercept_, dtype)), dtype
 
 
-def linear(graph: Graph, coef: Any, intercept: Any, rows: str, dtype: Any) -> str:
+def linear(graph: Graph, coef: Any, intercept: Any, rows: str, dtype: DTypeLike) -> str:
     """``X W' + b``; ONNX has no product with sparse class vectors."""
     if sparse.issparse(coef):
         size, most = coef.shape[0] * coef.shape[1] * np.dtype(dtype).itemsize, get_config()["max_dense_bytes"]
@@ -55,7 +57,7 @@ def linear(graph: Graph, coef: Any, intercept: Any, rows: str, dtype: Any) -> st
 
 
 def kernel_matrix(
-    graph: Graph, rows: str, support: Any, kernel: str, gamma: float, degree: float, coef0: float, dtype: Any
+    graph: Graph, rows: str, support: Any, kernel: str, gamma: float, degree: float, coef0: float, dtype: DTypeLike
 ) -> str:
     """Kernel of the rows with the support vectors."""
     Z = np.asarray(support.toarray() if sparse.issparse(support) else support, dtype=np.float64)
@@ -72,7 +74,7 @@ def kernel_matrix(
     return graph.op("Pow", inner, graph.const(degree, dtype))
 
 
-def _squared_distances(graph: Graph, rows: str, Z: np.ndarray, dtype: Any) -> str:
+def _squared_distances(graph: Graph, rows: str, Z: np.ndarray, dtype: DTypeLike) -> str:
     """From a centre, which changes no distance and saves the digits that a common offset would cost."""
     centre = Z.mean(axis=0).astype(dtype)
     Z = (Z - centre).astype(dtype)
@@ -82,7 +84,7 @@ def _squared_distances(graph: Graph, rows: str, Z: np.ndarray, dtype: Any) -> st
     return graph.op("Max", graph.op("Add", norms, products), graph.const(0, dtype))
 
 
-def _distances(graph: Graph, rows: str, Z: np.ndarray, dtype: Any) -> str:
+def _distances(graph: Graph, rows: str, Z: np.ndarray, dtype: DTypeLike) -> str:
     """Sums of absolute differences, one row after the other: all at once would need their product in memory."""
     proto = PROTO[np.dtype(dtype)]
     nodes = [
@@ -109,7 +111,7 @@ def _distances(graph: Graph, rows: str, Z: np.ndarray, dtype: Any) -> str:
 # -- machines of two classes for many ---------------------------------------------------------------------------------
 
 
-def _pair_scores(graph: Graph, model: Any, rows: str) -> str:
+def _pair_scores(graph: Graph, model: Estimator, rows: str) -> str:
     """Scores of the two-class machines of ULDM, LDM and LSSVC."""
     double = np.float64
     if model.kernel == "linear":
@@ -123,7 +125,7 @@ def _pair_scores(graph: Graph, model: Any, rows: str) -> str:
     return graph.op("Add", scores, graph.const(model.intercept_, double))
 
 
-def sums_by_class(graph: Graph, K: str, dual_coef: np.ndarray, n_support: np.ndarray, k: int, dtype: Any) -> str:
+def sums_by_class(graph: Graph, K: str, dual_coef: np.ndarray, n_support: np.ndarray, k: int, dtype: DTypeLike) -> str:
     """Sums over the two classes of each pair; class c has one row of coefficients for each other class."""
     ends = np.cumsum(n_support)
     parts = []
@@ -138,7 +140,7 @@ def sums_by_class(graph: Graph, K: str, dual_coef: np.ndarray, n_support: np.nda
     return graph.op("Add", of_first, of_second)
 
 
-def combined(graph: Graph, F: str, k: int, method: str, dtype: Any = np.float64) -> str:
+def combined(graph: Graph, F: str, k: int, method: str, dtype: DTypeLike = np.float64) -> str:
     """Scores of the classes from those of the two-class machines."""
     if k == 2 or method == "ovr":
         return F
@@ -152,7 +154,7 @@ def combined(graph: Graph, F: str, k: int, method: str, dtype: Any = np.float64)
     return graph.op("Min", worst, graph.const(1, dtype))
 
 
-def votes_and_scores(graph: Graph, F: str, k: int, dtype: Any) -> tuple[str, str]:
+def votes_and_scores(graph: Graph, F: str, k: int, dtype: DTypeLike) -> tuple[str, str]:
     """Votes, and scikit-learn's ``_ovr_decision_function``: votes and less than half a one for the sum of scores."""
     pairs = list(combinations(range(k), 2))
     signs, wins, base = np.zeros((len(pairs), k)), np.zeros((len(pairs), k)), np.zeros(k)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from .._types import Estimator
 from ._graph import Graph
 
 OTHER = "\ufffd"  # stands for characters that no term has
@@ -17,12 +19,12 @@ DAY, MARCH = 86400.0, 719468.0  # seconds; days from the first of March of the y
 TURN = 2 * np.pi
 
 
-def numbers(graph: Graph, model: Any, values: str) -> str:
+def numbers(graph: Graph, model: Estimator, values: str) -> str:
     """``ParseNumbers``: infinite numbers count as missing."""
     return graph.op("Where", graph.op("IsInf", values), graph.const(np.nan, np.float64), values)
 
 
-def soft_clip(graph: Graph, model: Any, values: str) -> str:
+def soft_clip(graph: Graph, model: Estimator, values: str) -> str:
     """``SoftClip``: ``z / sqrt(1 + z^2)``."""
     flags = model.scale_ == 0
     z = graph.op("Sub", values, graph.const(model.center_))
@@ -32,7 +34,7 @@ def soft_clip(graph: Graph, model: Any, values: str) -> str:
     return graph.op("Where", graph.const(flags), values, graph.op("Div", z, root))
 
 
-def imputed(graph: Graph, model: Any, values: str, dtype: Any) -> str:
+def imputed(graph: Graph, model: Estimator, values: str, dtype: DTypeLike) -> str:
     """``SimpleImputer`` of numbers whose missing ones are NaN."""
     missing = graph.op("IsNaN", values)
     filled = graph.op("Where", missing, graph.const(np.asarray(model.statistics_, dtype=dtype)[None]), values)
@@ -45,18 +47,18 @@ def imputed(graph: Graph, model: Any, values: str, dtype: Any) -> str:
     return graph.op("Concat", filled, marks, axis=1)
 
 
-def _kept(model: Any) -> np.ndarray:
+def _kept(model: Estimator) -> np.ndarray:
     """Columns that are not left out because they were empty."""
     known = ~np.isnan(np.asarray(model.statistics_, dtype=np.float64))
     return np.flatnonzero(known | (model.keep_empty_features or model.strategy == "constant"))
 
 
-def n_imputed(model: Any) -> int:
+def n_imputed(model: Estimator) -> int:
     """Number of columns of `imputed`."""
     return len(_kept(model)) + (0 if model.indicator_ is None else len(model.indicator_.features_))
 
 
-def date_parts(graph: Graph, model: Any, values: str) -> str:
+def date_parts(graph: Graph, model: Estimator, values: str) -> str:
     """``DateParts`` of seconds since 1970, one column after the other."""
     columns = []
     for i in range(model.n_features_in_):
@@ -75,7 +77,7 @@ def date_parts(graph: Graph, model: Any, values: str) -> str:
     return columns[0] if len(columns) == 1 else graph.op("Concat", *columns, axis=1)
 
 
-def date_names(model: Any) -> list[str]:
+def date_names(model: Estimator) -> list[str]:
     """The parts of one date, in order."""
     return [name.removeprefix("x_") for name in model.get_feature_names_out(["x"])]
 
@@ -113,7 +115,7 @@ def _day_of_year(graph: Graph, days: str) -> str:
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
-def levels(graph: Graph, model: Any, values: str) -> str:
+def levels(graph: Graph, model: Estimator, values: str) -> str:
     """``OneHotEncoder`` of text, with rare levels together and unknown ones as the encoder has them."""
     parts = []
     for i, (categories, targets, unknown, width) in enumerate(_level_targets(model)):
@@ -126,12 +128,12 @@ def levels(graph: Graph, model: Any, values: str) -> str:
     return parts[0] if len(parts) == 1 else graph.op("Concat", *parts, axis=1)
 
 
-def n_levels(model: Any) -> int:
+def n_levels(model: Estimator) -> int:
     """Number of columns of `levels`."""
     return sum(width for *_, width in _level_targets(model))
 
 
-def _level_targets(model: Any) -> list[tuple[Any, list[int], int, int]]:
+def _level_targets(model: Estimator) -> list[tuple[Any, list[int], int, int]]:
     """Of each column: its levels, which feature each lights (-1: none), that of unknown ones, how many there are."""
     found = []
     for i, categories in enumerate(model.categories_):
@@ -149,7 +151,7 @@ def _level_targets(model: Any) -> list[tuple[Any, list[int], int, int]]:
     return found
 
 
-def can_weigh(model: Any) -> bool:
+def can_weigh(model: Estimator) -> bool:
     """Whether `term_weights` knows a vectorizer exactly."""
     words = model.analyzer == "word" and tuple(model.ngram_range) == (1, 1)
     words = words and model.token_pattern in (r"(?u)\b\w\w+\b", r"(?u)\b\w+\b") and model.tokenizer is None
@@ -157,7 +159,7 @@ def can_weigh(model: Any) -> bool:
     return (words or parts) and model.strip_accents is None and model.preprocessor is None
 
 
-def term_weights(graph: Graph, model: Any, values: str, weights: Any = None) -> str:
+def term_weights(graph: Graph, model: Estimator, values: str, weights: Any = None) -> str:
     """Counts of terms in texts (N,), and their weights by a fitted ``TfidfTransformer``.
 
     Texts become rows of characters, lower case where the vectorizer makes them so, blanks for what separates terms.  A
@@ -224,7 +226,7 @@ def _count_sequences(graph: Graph, letters: str, sequences: list[tuple[str, int]
     return graph.cast(counts, np.float64)
 
 
-def _weigh(graph: Graph, model: Any, counts: str) -> str:
+def _weigh(graph: Graph, model: Estimator, counts: str) -> str:
     """``TfidfTransformer``."""
     if model.sublinear_tf:
         positive = graph.op("Greater", counts, graph.const(0.0))

@@ -13,6 +13,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
+from .._types import Estimator
 from ._graph import PROTO, Graph
 from ._scores import CannotConvert
 
@@ -66,7 +67,7 @@ def _tensor(values: list[float]) -> Any:
     return helper.make_tensor("values", PROTO[array.dtype], array.shape, array.tobytes(), raw=True)
 
 
-def class_probabilities(graph: Graph, model: Any, rows: str) -> str:
+def class_probabilities(graph: Graph, model: Estimator, rows: str) -> str:
     """Probabilities of the classes, in double precision, from rows in double precision."""
     k = len(model.classes_)
     if isinstance(model, DummyClassifier):
@@ -94,7 +95,7 @@ def class_probabilities(graph: Graph, model: Any, rows: str) -> str:
     return ensemble.sums(graph, single)
 
 
-def _boosted(graph: Graph, model: Any, rows: str, k: int) -> str:
+def _boosted(graph: Graph, model: Estimator, rows: str, k: int) -> str:
     if getattr(model, "_preprocessor", None) is not None:
         raise CannotConvert(
             "HistGradientBoostingClassifier with categories of its own has no ONNX graph; encode them before it."

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
+
+from .._types import Estimator, RowsLike
 
 MAX_MATRIX = 40  # classes in the confusion matrix and in the map
 MANY_CLASSES = 1000  # beyond: the worst pairs instead of matrices, and no class vectors
@@ -53,7 +54,7 @@ class Confusion:
         return np.stack([place[self.true[worst]], place[self.taken_for[worst]], self.counts[worst]], axis=1).tolist()
 
 
-def top_accuracy(estimator: Any, X: Any, y: np.ndarray) -> float | None:
+def top_accuracy(estimator: Estimator, X: RowsLike, y: np.ndarray) -> float | None:
     """Share of the samples whose class is among the five best; None where so many classes there are not, or no scores.
 
     Machines with `predict_top` need no array of all scores; others are asked where it is small enough.

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from .._types import Estimator, RowsLike
 from ..inspection._margins import final_estimator
 from ._confusion import Confusion
 
@@ -22,7 +23,7 @@ MAX_ROWS = 500  # that are predicted again with each of them
 PATIENCE = 10.0  # seconds for all of it
 
 
-def uncalibrated(estimator: Any) -> Any:
+def uncalibrated(estimator: Estimator) -> Any:
     """The pipeline without the calibration of its last step: its scores, not only its probabilities."""
     steps = getattr(estimator, "steps", None)
     last = estimator if steps is None else steps[-1][1]
@@ -41,7 +42,7 @@ def class_rates(confusion: Confusion) -> tuple[list[float | None], list[float | 
     return share(confusion.support), share(confusion.predicted)
 
 
-def calibration(estimator: Any, X: Any, right: np.ndarray) -> dict[str, Any]:
+def calibration(estimator: Estimator, X: RowsLike, right: np.ndarray) -> dict[str, Any]:
     """How often predictions of some probability are right: in groups of as many samples, ordered by probability.
 
     ``error`` is the mean distance of both, weighted by samples (the expected calibration error).
@@ -62,7 +63,7 @@ class LinearView:
         self.front, self.weights, self.names = front, weights, names
 
     @classmethod
-    def of(cls, estimator: Any, columns: Sequence[str] | None) -> LinearView | None:
+    def of(cls, estimator: Estimator, columns: Sequence[str] | None) -> LinearView | None:
         """The view, or None where the classifier has no vector for each class."""
         final, k = final_estimator(estimator), len(estimator.classes_)
         try:
@@ -77,7 +78,7 @@ class LinearView:
         front = estimator[:-1] if hasattr(estimator, "steps") and len(estimator.steps) > 1 else None
         return cls(front, coef, _feature_names(front, columns, coef.shape[1]))
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: RowsLike) -> Any:
         """The rows as the classifier sees them."""
         if self.front is None:
             return X
@@ -85,9 +86,9 @@ class LinearView:
             warnings.simplefilter("ignore")
             return self.front.transform(X)
 
-    def deciding(self, X: Any) -> list[list[list[Any]]]:
+    def deciding(self, X: RowsLike) -> list[list[list[Any]]]:
         """For each class the features whose weight times spread is largest, against the mean of all classes."""
-        rows: Any = self.features(X)
+        rows: RowsLike = self.features(X)
         rows = rows if sparse.issparse(rows) else np.asarray(rows, dtype=np.float64)
         mean = np.asarray(rows.mean(axis=0)).ravel()
         square = rows.multiply(rows).mean(axis=0) if sparse.issparse(rows) else (rows**2).mean(axis=0)
@@ -106,7 +107,7 @@ class LinearView:
         return [[self.names[j], float(strength[j])] for j in order if strength[j] != 0]
 
 
-def permutation(estimator: Any, X: Any, y: np.ndarray, columns: Sequence[str] | None) -> list[list[Any]]:
+def permutation(estimator: Estimator, X: RowsLike, y: np.ndarray, columns: Sequence[str] | None) -> list[list[Any]]:
     """Columns by how much accuracy is lost when their values are shuffled; empty where there are too many."""
     d = X.shape[1]
     if d > MAX_PERMUTED or sparse.issparse(X):

@@ -12,6 +12,7 @@ from scipy import sparse, stats
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _get_feature_names, _num_features, _num_samples, column_or_1d
 
+from .._types import Estimator, RowsLike
 from ..inspection import (
     class_scores,
     margins_from_scores,
@@ -35,7 +36,7 @@ BOUNDS: dict[Bound, str] = {
 _PIXEL = re.compile(r"pixel_\d+_\d+\Z")
 
 
-def summarize_dataset(name: str, X: Any, y: Any, feature_names: Sequence[str] | None = None) -> DatasetSummary:
+def summarize_dataset(name: str, X: RowsLike, y: Any, feature_names: Sequence[str] | None = None) -> DatasetSummary:
     """Describe the data.
 
     Parameters
@@ -78,14 +79,14 @@ def summarize_dataset(name: str, X: Any, y: Any, feature_names: Sequence[str] | 
 
 def summarize_model(
     name: str,
-    estimator: Any,
-    X_test: Any,
+    estimator: Estimator,
+    X_test: RowsLike,
     y_test: Any,
     dataset: DatasetSummary,
     *,
-    X_train: Any = None,
+    X_train: RowsLike = None,
     y_train: Any = None,
-    rows: Any = None,
+    rows: RowsLike = None,
     unknown: int = 0,
 ) -> ModelResult:
     """All that the report shows of one fitted model.
@@ -176,7 +177,7 @@ def summarize_model(
 class _Tested(NamedTuple):
     """The test samples: rows, labels, predictions, numbers in the data, classes as 0..k-1."""
 
-    X: Any
+    X: RowsLike
     y: np.ndarray
     predicted: np.ndarray
     rows: np.ndarray
@@ -184,7 +185,7 @@ class _Tested(NamedTuple):
 
 
 def _add_margins(
-    result: ModelResult, estimator: Any, test: _Tested, dataset: DatasetSummary, linear: LinearView | None,
+    result: ModelResult, estimator: Estimator, test: _Tested, dataset: DatasetSummary, linear: LinearView | None,
     train: tuple[Any, Any], place: np.ndarray, chosen: np.ndarray,
 ) -> None:  # fmt: skip
     """What follows from the scores: hard samples, margins, bounds."""
@@ -227,7 +228,9 @@ def _places(classes: np.ndarray, dataset: DatasetSummary) -> np.ndarray:
     return np.array([position[str(label)] for label in classes])
 
 
-def _add_pairwise(result: ModelResult, estimator: Any, scores: np.ndarray, y: np.ndarray, chosen: np.ndarray) -> None:
+def _add_pairwise(
+    result: ModelResult, estimator: Estimator, scores: np.ndarray, y: np.ndarray, chosen: np.ndarray
+) -> None:
     """The margin between each pair of the classes shown; where it has none, by how much their scores differ."""
     try:
         pairwise, result.pairwise_quantity = pairwise_margins(estimator), "2 / \u2016w\u2096 \u2212 w\u2097\u2016"
@@ -354,7 +357,9 @@ def _histogram(parts: dict[str, tuple[np.ndarray, np.ndarray]], place: np.ndarra
     return MarginHistogram(low, high, scale, place[own].tolist(), counts)
 
 
-def _sample(i: int, rows: Any, X: Any, y: Any, predicted: Any, margin: Any, dataset: DatasetSummary) -> HardSample:
+def _sample(
+    i: int, rows: RowsLike, X: RowsLike, y: Any, predicted: Any, margin: Any, dataset: DatasetSummary
+) -> HardSample:
     row = _safe_indexing(X, [int(i)])
     row = np.asarray(row.toarray() if sparse.issparse(row) else row).ravel()
     sample = HardSample(int(rows[i]), str(y[i]), str(predicted[i]), float(margin[i]))
@@ -372,7 +377,7 @@ def _sample(i: int, rows: Any, X: Any, y: Any, predicted: Any, margin: Any, data
     return sample
 
 
-def _bounds(estimator: Any, X: Any, y: Any) -> list[dict[str, Any]]:
+def _bounds(estimator: Estimator, X: RowsLike, y: Any) -> list[dict[str, Any]]:
     try:
         measured = measure(estimator, X, y)
     except (TypeError, ValueError):  # no vector for each class: there is no bound to state
@@ -386,7 +391,7 @@ def _bounds(estimator: Any, X: Any, y: Any) -> list[dict[str, Any]]:
     return found
 
 
-def _certificate(estimator: Any) -> dict[str, Any]:
+def _certificate(estimator: Estimator) -> dict[str, Any]:
     names = ("objective_", "dual_gap_", "n_iter_")
     found = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
     found = {name: _plain(np.max(value) if isinstance(value, np.ndarray) else value) for name, value in found.items()}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 
 from .._core import _ext
 from .._runtime.shared_rows import converted
+from .._types import Rows
 from ..solvers.tuning import DEFAULT, Tuning
-
-Rows = Any  # ndarray or CSR matrix of shape (n, d): SciPy's types are not those of mypy
 
 
 def suitable_storage(X: Rows, tuning: Tuning = DEFAULT) -> Rows:

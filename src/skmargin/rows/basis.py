@@ -13,13 +13,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
+from .._types import Rows
 from .gram import gram_diagonal
 
 METHODS = ("random", "kmeans++", "cholesky")
 
 
 def basis_rows(
-    X: Any,
+    X: Rows,
     n_basis: int,
     method: str,
     rng: np.random.RandomState,

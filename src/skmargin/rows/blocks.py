@@ -19,6 +19,7 @@ from scipy import sparse
 
 from skmargin._runtime.threads import on_threads, thread_count
 
+from .._types import Rows
 from ..solvers.tuning import DEFAULT
 from .maps import refuse_cut_map
 
@@ -30,7 +31,7 @@ Sums = TypeVar("Sums")
 class Block(NamedTuple):
     """Some rows."""
 
-    X: Any  # (rows, n_features) float32 or float64, C-contiguous or CSR
+    X: Rows  # (rows, n_features) float32 or float64, C-contiguous or CSR
     y: np.ndarray  # (rows,) int32, classes 0..k-1
     weight: np.ndarray  # (rows,) float64, positive
     first: int  # number of the first row among all
@@ -119,7 +120,7 @@ class ArrayRows:
     in_memory, remote = True, False
 
     def __init__(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, n_classes: int, n_jobs: int | None = 1, first: int = 0
+        self, X: Rows, y: np.ndarray, weight: np.ndarray, n_classes: int, n_jobs: int | None = 1, first: int = 0
     ) -> None:
         self.X, self.y, self.weight, self.n_jobs, self.first = X, y, weight, n_jobs, first
         self.n_rows, self.n_features = X.shape
@@ -144,7 +145,7 @@ class ArrayRows:
         return map_blocks(iter(self), task, self.n_jobs, max(1, self.n_rows // DEFAULT.blocks.lane_rows))
 
 
-def rows_in_block(X: Any) -> int:
+def rows_in_block(X: Rows) -> int:
     """How many rows a block of such rows has."""
     stored = (X.data.nbytes + X.indices.nbytes) / max(1, X.shape[0]) if sparse.issparse(X) else X[:1].nbytes
     return int(max(LANES, DEFAULT.blocks.piece_bytes // max(1, int(stored))))

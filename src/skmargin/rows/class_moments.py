@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from .._types import Rows
 from ..solvers.tuning import DEFAULT
 from .blocks import Block, BlockRows, Task
 
@@ -52,7 +53,7 @@ class ClassMoments(Task[list[Any]]):
         sums[:] = map(_joined, sums, others)
 
 
-def _of_rows(X: Any, weight: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def _of_rows(X: Rows, weight: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     total = float(weight.sum())
     mean = X[0] + (weight / total) @ (X - X[0])  # rows far from zero lose no digits

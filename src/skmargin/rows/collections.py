@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._types import Estimator, Rows, WeightsLike
+
 if TYPE_CHECKING:
     from .workers import DaskRows, Partition
 
 
-def is_collection(X: Any) -> bool:
+def is_collection(X: Rows) -> bool:
     """Whether X is a Dask array or data frame, or a list of delayed blocks."""
     first = X[0] if isinstance(X, (list, tuple)) and X else X
     return type(first).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(first, "dask")
@@ -25,9 +27,9 @@ def is_collection(X: Any) -> bool:
 class Collections:
     """Rows, labels and weights that are Dask collections, divided alike or to be divided so."""
 
-    X: Any
+    X: Rows
     y: Any
-    sample_weight: Any = None
+    sample_weight: WeightsLike = None
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -44,7 +46,7 @@ class Collections:
         return DaskRows(partitions_of(self.X, self.y, self.sample_weight), n_jobs)
 
 
-def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Partition | Any]:
+def partitions_of(X: Rows, y: Any, sample_weight: WeightsLike) -> list[Partition | Any]:
     """One partition for each block of rows of X: three delayed values, or one that holds them."""
     from .workers import Partition
 
@@ -71,11 +73,11 @@ def _of_frames(given: list[Any]) -> list[Any]:
     return list(together.to_delayed())
 
 
-def _three(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
+def _three(X: Rows, y: Any, sample_weight: WeightsLike = None) -> tuple[Any, Any, Any]:
     return X, y, sample_weight
 
 
-def _blocks_of_rows(X: Any) -> list[Any]:
+def _blocks_of_rows(X: Rows) -> list[Any]:
     if isinstance(X, (list, tuple)):
         return _all_delayed(X, "X")
     if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
@@ -87,7 +89,7 @@ def _blocks_of_rows(X: Any) -> list[Any]:
     return list(X.to_delayed())
 
 
-def _like(values: Any, name: str, X: Any, count: int) -> list[Any]:
+def _like(values: Any, name: str, X: Rows, count: int) -> list[Any]:
     """The blocks of labels or weights, divided as the rows are."""
     if not is_collection(values):
         raise TypeError(
@@ -132,7 +134,7 @@ def _check_count(name: str, count: int, wanted: int) -> None:
         )
 
 
-def lazily(X: Any, function: Any, like: np.ndarray) -> Any:
+def lazily(X: Rows, function: Any, like: np.ndarray) -> Any:
     """``function`` of each block of rows, as a lazy Dask array; ``like`` is what it gives for no rows."""
     import dask.array as da
 
@@ -154,7 +156,7 @@ def _call(function: Any, part: Any) -> Any:
     return dask.delayed(function, pure=True)(part)
 
 
-def lazy_accuracy(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+def lazy_accuracy(model: Estimator, X: Rows, y: Any, sample_weight: WeightsLike) -> Any:
     """Share of the rows that a model classifies correctly, as a lazy number."""
     import dask
 
@@ -162,7 +164,7 @@ def lazy_accuracy(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     return dask.delayed(_share)(sums)
 
 
-def _right(model: Any, partition: Any) -> tuple[float, float]:
+def _right(model: Estimator, partition: Any) -> tuple[float, float]:
     """Weight of the rows that are right, and of all."""
     X, y, weight = partition
     if not len(y):

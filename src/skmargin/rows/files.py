@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .._types import Rows
 from ..solvers.tuning import DEFAULT
 from .blocks import Block, Sums, Task, map_blocks
 from .labels import LabelBook
@@ -26,7 +27,7 @@ LARGEST = {"d": 1e120, "f": 1e15}  # number of each type whose square can still 
 class Batch(NamedTuple):
     """Some rows with their labels, if there are any, and weights, if there are any."""
 
-    X: Any
+    X: Rows
     y: np.ndarray | None
     weight: np.ndarray | None
 
@@ -144,7 +145,7 @@ def _checked(batch: Batch, d: int, where: str) -> Batch:
     return Batch(X, None if y is None else np.asarray(y), weight)
 
 
-def _check_numbers(X: Any, where: str) -> None:
+def _check_numbers(X: Rows, where: str) -> None:
     values = X.data if sparse.issparse(X) else X
     most = LARGEST[X.dtype.char]
     if values.size == 0 or max(values.max(), -values.min()) <= most:  # False for NaN

@@ -20,10 +20,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
+from .._types import Rows
 from ..solvers.tuning import DEFAULT
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
@@ -40,7 +42,7 @@ def row_blocks(n_rows: int, n_columns: int, numbers: int = DEFAULT.common.cache_
         yield slice(start, min(start + step, n_rows))
 
 
-def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None = None, kernel: Kernel = "rbf") -> float:
+def resolve_gamma(gamma: float | str, X: Rows, weight: np.ndarray | None = None, kernel: Kernel = "rbf") -> float:
     """Kernel width as a number: ``"scale"`` is ``1 / (d var(X))``, ``"auto"`` is ``1 / d``.
 
     The variance counts a row of weight two twice, so that weights equal repeated rows.
@@ -66,7 +68,7 @@ def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None = None, 
     return 1.0 / (d * variance) if variance > 0 else 1.0
 
 
-def inner_products(X: Any, Z: Any | None, dtype: Any) -> np.ndarray:
+def inner_products(X: Rows, Z: Any | None, dtype: DTypeLike) -> np.ndarray:
     """``X Z'`` as a dense matrix (``Z`` is ``X`` where it is None: then exactly symmetric)."""
     Z = X if Z is None else Z
     if sparse.issparse(X) or sparse.issparse(Z):
@@ -88,7 +90,7 @@ def needs_differences(gamma: float, square: float, d: int) -> bool:
     return not float(gamma) * float(square) * 8 * (d + 4) * 2.0**-53 <= LOST_DIGITS
 
 
-def _differences(X: Any, Z: Any, dtype: Any) -> np.ndarray:
+def _differences(X: Rows, Z: Any, dtype: DTypeLike) -> np.ndarray:
     """Squared distances one by one: slower, and as exact as the rows are."""
     Z = np.asarray(Z.toarray() if sparse.issparse(Z) else Z, dtype=np.float64)
     D = np.empty((X.shape[0], len(Z)), dtype=dtype)
@@ -98,7 +100,7 @@ def _differences(X: Any, Z: Any, dtype: Any) -> np.ndarray:
     return D
 
 
-def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None, gamma: float = 0.0) -> np.ndarray:
+def squared_distances(X: Rows, Z: Any | None = None, dtype: DTypeLike | None = None, gamma: float = 0.0) -> np.ndarray:
     """``||x_i - z_j||^2`` for all pairs of rows, never negative, exactly 0 on the diagonal where ``Z`` is None.
 
     Dense rows are centred first, before they are rounded to ``dtype``, which changes no distance and saves the digits
@@ -127,13 +129,13 @@ def squared_distances(X: Any, Z: Any | None = None, dtype: Any = None, gamma: fl
     return D
 
 
-def _minus(X: Any, centre: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _minus(X: Rows, centre: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """``X - centre`` in ``dtype``, without a copy in another type."""
     out: np.ndarray = np.empty(X.shape, dtype)
     return np.subtract(X, centre, out=out, casting="same_kind")
 
 
-def squared_norms(X: Any, dtype: Any = None) -> np.ndarray:
+def squared_norms(X: Rows, dtype: DTypeLike | None = None) -> np.ndarray:
     """``||x_i||^2`` of all rows; nothing of the size of X is allocated."""
     if not sparse.issparse(X):
         return np.einsum("ij,ij->i", X, X)
@@ -144,19 +146,21 @@ def squared_norms(X: Any, dtype: Any = None) -> np.ndarray:
     return out
 
 
-def _widened(X: Any, dtype: Any) -> Any:
+def _widened(X: Rows, dtype: DTypeLike) -> Any:
     """Rows with numbers of at least this precision: products have that of their factors."""
     return X.astype(np.result_type(X.dtype, dtype), copy=False)
 
 
-def _short_indices(X: Any) -> Any:
+def _short_indices(X: Rows) -> Any:
     """The rows as scikit-learn's distances take them: sparse ones with 32-bit indices."""
     if not sparse.issparse(X) or (X.indices.dtype == np.int32 and X.indptr.dtype == np.int32):
         return X
     return sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
-def base_matrix(X: Any, Z: Any | None = None, kernel: str = "rbf", dtype: Any = None, gamma: float = 0.0) -> np.ndarray:
+def base_matrix(
+    X: Rows, Z: Any | None = None, kernel: str = "rbf", dtype: DTypeLike | None = None, gamma: float = 0.0
+) -> np.ndarray:
     """The part of the Gram matrix that every width shares: squared or absolute distances, or inner products.
 
     ``gamma`` is the largest width, for which distances must be exact enough.
@@ -206,7 +210,7 @@ def kernel_from_base(
     return out
 
 
-def finite_width(gamma: float, dtype: Any) -> float:
+def finite_width(gamma: float, dtype: DTypeLike) -> float:
     """A width that the number type holds: infinity times a distance of zero would be no number."""
     return float(min(gamma, np.finfo(dtype).max))
 
@@ -241,7 +245,7 @@ def is_definite(kernel: Kernel, degree: float, coef0: float) -> bool:
     return kernel in ("linear", "rbf", "laplacian") or (kernel == "poly" and coef0 >= 0 and float(degree).is_integer())
 
 
-def eigenvalue_rtol(dtype: Any) -> float:
+def eigenvalue_rtol(dtype: DTypeLike) -> float:
     """Negative eigenvalues of a kernel matrix computed in this number type, relative to the largest one, at most."""
     return GRAM32_RTOL if dtype == np.float32 else float(np.sqrt(np.finfo(np.float64).eps))
 
@@ -256,13 +260,13 @@ def refuse_indefinite(smallest: float, largest: float, rounding: float) -> None:
 
 
 def gram(
-    X: Any,
+    X: Rows,
     Z: Any | None = None,
     kernel: Kernel = "rbf",
     gamma: float = 1.0,
     degree: float = 3,
     coef0: float = 0.0,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> np.ndarray:
     """Matrix of the kernel between the rows of ``X`` and of ``Z`` (of ``X`` with itself where ``Z`` is None).
 
@@ -304,7 +308,7 @@ def _finite(K: np.ndarray, kernel: Kernel) -> np.ndarray:
 
 
 def gram_diagonal(
-    X: Any, kernel: Kernel = "rbf", gamma: float = 1.0, degree: float = 3, coef0: float = 0.0
+    X: Rows, kernel: Kernel = "rbf", gamma: float = 1.0, degree: float = 3, coef0: float = 0.0
 ) -> np.ndarray:
     """``K(x_i, x_i)`` for every row, without the matrix (``"precomputed"``: the diagonal of the square ``X``)."""
     if kernel in ("rbf", "laplacian"):

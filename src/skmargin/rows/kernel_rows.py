@@ -21,6 +21,7 @@ from scipy import sparse
 
 from .._core import _ext
 from .._runtime.threads import blas_count, blas_threads, on_threads, thread_count
+from .._types import Rows
 from ..solvers.tuning import DEFAULT, Tuning
 from .gram import Kernel, finite_width, gram, gram_diagonal, needs_differences, squared_norms, value_steps
 
@@ -43,7 +44,7 @@ def _centred(X: np.ndarray, rows: np.ndarray, centre: np.ndarray, buffer: np.nda
     return centred, norms
 
 
-def max_squared_norm(X: Any) -> float:
+def max_squared_norm(X: Rows) -> float:
     """Largest squared norm of a row, of dense rows after centring: the size of the terms of squared distances."""
     if sparse.issparse(X):
         return float(squared_norms(X, np.float64).max())
@@ -99,12 +100,12 @@ class _KernelProducts:
         self.columns = Z.shape[0]
         self.work = self.columns * max(1, Z.shape[1])  # of one row
 
-    def prepared(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def prepared(self, X: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Centred rows in the number type of the computation, and their squared norms."""
         X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X)
         return _centred(X, np.arange(len(X)), self.centre, np.empty(X.shape, dtype=self.dtype))
 
-    def fill(self, X: Any, norms: np.ndarray | None, out: np.ndarray) -> None:
+    def fill(self, X: Rows, norms: np.ndarray | None, out: np.ndarray) -> None:
         """Write kernel values of the rows ``X`` (prepared, with norms, for dense RBF) into ``out``."""
         step = max(1, int(self.tuning.common.product_work / self.work))
         for rows in _parts(X.shape[0], step):
@@ -169,7 +170,7 @@ class KernelRows:
 
     def __init__(
         self,
-        X: Any,
+        X: Rows,
         kernel: Kernel = "rbf",
         gamma: float = 1.0,
         degree: float = 3,
@@ -389,7 +390,7 @@ class KernelRows:
 
 
 def kernel_scores(
-    X: Any,
+    X: Rows,
     support: Any,
     dual_coef: np.ndarray,
     intercept: np.ndarray,
@@ -496,7 +497,7 @@ class _Scorer:
             None if kernel == "precomputed" else _KernelProducts(support, kernel, gamma, degree, coef0, dtype, tuning)
         )
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: Rows) -> np.ndarray:
         scores = np.empty((X.shape[0], self.coef.shape[1]), dtype=self.dtype)
         products = self.products
         if products is None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import mmap
-from typing import Any
 
 import numpy as np
 
+from .._types import Rows
 
-def refuse_cut_map(X: Any, name: str = "X") -> None:
+
+def refuse_cut_map(X: Rows, name: str = "X") -> None:
     """Refuse rows of a memory map whose file has become shorter than the map."""
     outer = base = X
     while (base := getattr(base, "base", None)) is not None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .._types import Rows
 from .blocks import LANES, Block, BlockRows, Task, chunks
 from .labels import row_hash
 
@@ -64,7 +65,7 @@ class Moments(Task[dict[str, np.ndarray]]):
 class Sample:
     """Rows with their weights, as given."""
 
-    X: Any
+    X: Rows
     y: np.ndarray
     weight: np.ndarray
     total: np.ndarray  # (k,) weight of each class among all rows

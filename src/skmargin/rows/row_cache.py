@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import DTypeLike
 
+from .._types import Rows
 from .gram import Kernel, gram_diagonal
 from .kernel_rows import _KernelProducts
 
@@ -18,7 +18,7 @@ class RowCache:
     """
 
     def __init__(
-        self, X: Any, kernel: Kernel, gamma: float, degree: float, coef0: float, dtype: Any, cache_size: float
+        self, X: Rows, kernel: Kernel, gamma: float, degree: float, coef0: float, dtype: DTypeLike, cache_size: float
     ) -> None:
         n = X.shape[0]
         self.diagonal = np.ascontiguousarray(gram_diagonal(X, kernel, gamma, degree, coef0), dtype=dtype)

@@ -26,6 +26,7 @@ from skmargin._core import _ext
 
 from .._runtime.shared_rows import window
 from .._runtime.threads import blas_threads, on_threads, thread_count
+from .._types import Rows
 from ..rows.gram import row_blocks
 from .tuning import DEFAULT
 
@@ -57,7 +58,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    X: Any, coef: np.ndarray, intercept: np.ndarray, losses: Losses, penalty: float, tol: float, n_jobs: int | None = 1
+    X: Rows, coef: np.ndarray, intercept: np.ndarray, losses: Losses, penalty: float, tol: float, n_jobs: int | None = 1
 ) -> Evaluation:
     """The objective of ``coef`` and ``intercept``, as they are published, on the rows ``X``; head of this file."""
     W, b = np.asarray(coef, dtype=np.float64), np.asarray(intercept, dtype=np.float64)
@@ -112,7 +113,7 @@ def dual_rounding(
 
 
 def evaluate_margins(
-    X: Any,
+    X: Rows,
     y: np.ndarray,
     cap: np.ndarray,
     coef: np.ndarray,
@@ -142,7 +143,7 @@ def all_classes(rows: np.ndarray) -> np.ndarray:
 
 
 def _sum(
-    X: Any, W: np.ndarray, b: np.ndarray, origin: np.ndarray | None, losses: Losses, threads: int
+    X: Rows, W: np.ndarray, b: np.ndarray, origin: np.ndarray | None, losses: Losses, threads: int
 ) -> tuple[float, float]:
     blocks, scores = _blocks_and_scores(X, W, b, origin, True)
     value = largest = 0.0
@@ -152,7 +153,7 @@ def _sum(
 
 
 def score_blocks(
-    X: Any, W: np.ndarray, b: np.ndarray, origin: np.ndarray | None = None, halves: bool = True
+    X: Rows, W: np.ndarray, b: np.ndarray, origin: np.ndarray | None = None, halves: bool = True
 ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """Scores of all rows in double precision, a block at a time: which rows, one column a class, bound on rounding.
 
@@ -164,7 +165,7 @@ def score_blocks(
 
 
 def _blocks_and_scores(
-    X: Any, W: np.ndarray, b: np.ndarray, origin: np.ndarray | None, halves: bool
+    X: Rows, W: np.ndarray, b: np.ndarray, origin: np.ndarray | None, halves: bool
 ) -> tuple[list[slice], Callable[[slice], tuple[np.ndarray, np.ndarray]]]:
     """The blocks of `score_blocks`, and a function that gives the scores of one and the bound on their rounding."""
     n, d = X.shape
@@ -207,7 +208,7 @@ def _block_scores(
         return rows @ W.T + constant, norms, W.shape[1]
 
 
-def exact_scores(X: Any, W: np.ndarray, b: np.ndarray) -> np.ndarray:
+def exact_scores(X: Rows, W: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Scores of all rows (n, m), about an origin where they would lose digits otherwise."""
 
     def scores(origin: np.ndarray | None) -> tuple[np.ndarray, float]:
@@ -245,7 +246,7 @@ def _high(a: np.ndarray) -> np.ndarray:
 # -- rows far from the origin -----------------------------------------------------------------------------------------
 
 
-def far_origin(X: Any) -> np.ndarray | None:
+def far_origin(X: Rows) -> np.ndarray | None:
     """A point near the rows where these lie far from zero, beside their spread; None where they do not.
 
     Some of the rows tell: to be wrong costs digits in the solver, which the certificate confesses.
@@ -270,7 +271,7 @@ def far_origin(X: Any) -> np.ndarray | None:
     return origin
 
 
-def minus(X: Any, origin: np.ndarray) -> Any:
+def minus(X: Rows, origin: np.ndarray) -> Any:
     """The rows from an origin, in double precision; sparse ones stay sparse in the columns where that is zero."""
     if not sparse.issparse(X):
         return np.subtract(X, origin, dtype=np.float64)
@@ -281,7 +282,7 @@ def minus(X: Any, origin: np.ndarray) -> Any:
     return sparse.csr_array(X.astype(np.float64) - sparse.csr_array(whole, shape=X.shape))
 
 
-def column_means(X: Any) -> np.ndarray:
+def column_means(X: Rows) -> np.ndarray:
     """The mean of each column, refined once: of a constant column it is that constant."""
     n, d = X.shape
     first = np.asarray(X[:1].toarray() if sparse.issparse(X) else X[:1], dtype=np.float64).ravel()
@@ -301,12 +302,12 @@ def at_origin(coef: np.ndarray, intercept: np.ndarray, origin: np.ndarray) -> np
     return exact_sums(W, -origin, np.asarray(intercept, dtype=np.float64))
 
 
-def heaviest_column(X: Any, coef: np.ndarray) -> int:
+def heaviest_column(X: Rows, coef: np.ndarray) -> int:
     """The column whose part of the scores is largest: where digits are lost, it is the one that has lost them."""
     some = X[:: max(1, X.shape[0] // SAMPLE)]
     sizes = np.abs(some.toarray() if sparse.issparse(some) else some).max(axis=0).astype(np.float64)
     return int((np.abs(coef).max(axis=0) * sizes).argmax())
 
 
-def _may_be_dense(X: Any) -> bool:
+def _may_be_dense(X: Rows) -> bool:
     return not sparse.issparse(X) or X.shape[0] * X.shape[1] <= DENSE

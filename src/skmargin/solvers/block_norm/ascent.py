@@ -33,7 +33,8 @@ from scipy import linalg, sparse
 from ..._core import _ext
 from ..._runtime.progress import print_line
 from ..._runtime.threads import blas_threads
-from ...rows.arrays import Rows, core_rows, moments, suitable_storage
+from ..._types import Rows
+from ...rows.arrays import core_rows, moments, suitable_storage
 from ...rows.row_cache import RowCache
 from ..dual.linear import solve_linear
 from ..dual.plan import face_steps_pay, float32_suffices, precision_stages, splits_off_mean

@@ -26,7 +26,8 @@ import numpy as np
 
 from ..._core import _ext
 from ..._runtime.progress import print_line, report
-from ...rows.arrays import Rows, core_rows, moments, suitable_storage
+from ..._types import Rows
+from ...rows.arrays import core_rows, moments, suitable_storage
 from ..dual.state import DualLists, DualState, bound_below, coefficients, relative_gap
 from ..tuning import DEFAULT, Tuning
 from .ascent import CoreRows, LpKernelState, Matrix, as_core_matrix

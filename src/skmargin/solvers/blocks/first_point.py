@@ -9,7 +9,6 @@ can be separated have an empty band
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from skmargin._runtime.progress import print_line
 from skmargin.rows.blocks import ArrayRows, Block, BlockRows, chunks
 from skmargin.rows.moments import Overview, Sample, overview
 
+from ..._types import Rows
 from ..tuning import BlocksTuning
 from .descent import Descent, PassResult, Stage
 from .passes import BlockProblem, Frame, SmoothPass
@@ -212,5 +212,5 @@ def row_sizes(X: np.ndarray) -> np.ndarray:
     return np.sqrt(np.square(X).sum(axis=1))
 
 
-def _dense(X: Any) -> np.ndarray:
+def _dense(X: Rows) -> np.ndarray:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X)

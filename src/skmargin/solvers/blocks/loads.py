@@ -29,6 +29,7 @@ from scipy import sparse
 from ..._core import _ext
 from ..._runtime.progress import print_line, report_gap
 from ..._runtime.threads import thread_count
+from ..._types import Rows
 from ...rows.arrays import core_rows, with_constant
 from ...rows.blocks import Block
 from ...rows.files import CountedRows, prefetched
@@ -82,7 +83,7 @@ class LoadState(BlockState):
         return LoadStart(ratio * W, b, duals._replace(alpha=ratio * duals.alpha))
 
 
-def suits_loads(rows: Any) -> TypeGuard[CountedRows]:
+def suits_loads(rows: Rows) -> TypeGuard[CountedRows]:
     """Whether this method can read such rows."""
     return getattr(rows, "in_any_order", False)
 
@@ -219,7 +220,7 @@ class _Loads:
         """From now on with the part of ODM that is not convex, the rivals being those at a point (None: zero)."""
         self.mu, self.rivals_at = self.problem.mu, point
 
-    def _rivals(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def _rivals(self, X: Rows, y: np.ndarray) -> np.ndarray:
         if not self.mu > 0:
             return NO_RIVALS
         if self.rivals_at is None:

@@ -22,6 +22,7 @@ from skmargin.losses import LogLoss
 from skmargin.rows.blocks import Block, BlockRows, Task, chunks
 from skmargin.rows.moments import Sample, overview
 
+from ..._types import Rows
 from ..primal.driver import PrimalState, minimise
 from ..primal.objective import Certificate, PrimalObjective
 from ..tuning import DEFAULT, BlocksTuning
@@ -61,7 +62,7 @@ class SlopePass(Task[dict[str, np.ndarray]]):
             sums["dual"] += loss.dual_value(P / part.weight[:, None], part.weight)
 
 
-def dense(X: Any) -> np.ndarray:
+def dense(X: Rows) -> np.ndarray:
     """Rows in double precision."""
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 

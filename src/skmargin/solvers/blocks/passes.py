@@ -11,6 +11,7 @@ from scipy import sparse
 from skmargin._core import _ext
 from skmargin.rows.blocks import LANES, Block, Task
 
+from ..._types import Rows
 from ..tuning import DEFAULT
 
 
@@ -161,6 +162,6 @@ def unpacked(sent: tuple[Any, ...]) -> np.ndarray:
     return A
 
 
-def arrays(X: Any) -> tuple[Any, ...]:
+def arrays(X: Rows) -> tuple[Any, ...]:
     """The rows as the core takes them."""
     return (X.indptr, X.indices, X.data) if sparse.issparse(X) else (np.asarray(X),)

@@ -11,6 +11,7 @@ from scipy import sparse
 from skmargin.rows.blocks import ArrayRows, Block
 from skmargin.rows.moments import Sample
 
+from ..._types import Rows
 from ..tuning import DEFAULT, BlocksTuning
 from .newton import BlockState, Refused, solve_blocks
 from .passes import BlockProblem, Frame, SmoothPass
@@ -22,7 +23,7 @@ def expected_flops(n: int, d: int, k: int, passes: int, tuning: BlocksTuning) ->
     return tuning.pass_flops * (passes * n + on_samples) * k * (d + 1) + tuning.fixed_flops
 
 
-def suits(X: Any, k: int, otherwise: float, tuning: BlocksTuning = DEFAULT.blocks) -> bool:
+def suits(X: Rows, k: int, otherwise: float, tuning: BlocksTuning = DEFAULT.blocks) -> bool:
     """Whether this method is worth a try; ``otherwise`` is what the block passes are expected to cost."""
     n, d = X.shape
     parameters = (k - 1) * (d + 1)
@@ -35,7 +36,7 @@ def suits(X: Any, k: int, otherwise: float, tuning: BlocksTuning = DEFAULT.block
 
 
 def solve_in_memory(
-    X: Any,
+    X: Rows,
     y: np.ndarray,
     cap: np.ndarray,
     problem: BlockProblem,
@@ -67,7 +68,7 @@ def solve_in_memory(
 
 
 def duals_of(
-    X: Any, y: np.ndarray, cap: np.ndarray, problem: BlockProblem, state: BlockState
+    X: Rows, y: np.ndarray, cap: np.ndarray, problem: BlockProblem, state: BlockState
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The duals of a point, one list for each row: row starts, rivals, numbers.
 

@@ -23,7 +23,8 @@ from scipy import sparse
 from ..._core import _ext
 from ..._runtime.progress import print_line
 from ..._runtime.threads import thread_count
-from ...rows.arrays import Rows, core_rows, suitable_storage
+from ..._types import Rows
+from ...rows.arrays import core_rows, suitable_storage
 from ..blocks.plan import suits
 from ..tuning import DEFAULT, Tuning
 from .many_rows import solve_many_rows

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._runtime.progress import print_line
+from ..._types import Rows
 from ...rows.arrays import moments
 from ..blocks.newton import BlockState, Refused
 from ..blocks.passes import BlockProblem
@@ -47,7 +48,7 @@ def solve_many_rows(
     """
     blocks = block_problem(problem)
 
-    def first_point(X: Any, y: np.ndarray, cap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def first_point(X: Rows, y: np.ndarray, cap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         found = solve_sample(X, y, cap)
         return found.W, found.b
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ...rows.arrays import Rows, moments, stored_numbers, sum_of_squares, total_variance
+from ..._types import Rows
+from ...rows.arrays import moments, stored_numbers, sum_of_squares, total_variance
 from ..tuning import DEFAULT, Tuning
 from .state import GAP_FLOOR, LinearProblem
 

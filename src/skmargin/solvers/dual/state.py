@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..._core import _ext
-from ...rows.arrays import Rows
+from ..._types import Rows
 
 GAP_FLOOR = 1e-14  # relative gap that rounding allows
 

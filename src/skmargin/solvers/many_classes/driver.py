@@ -24,11 +24,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from ..._config import get_config
 from ..._runtime.progress import print_line, report_gap
 from ..._runtime.threads import thread_count
+from ..._types import Rows
 from ..dual.state import dual_rescaling, relative_gap
 from ..tuning import DEFAULT, Tuning
 from .plan import dense_bytes
@@ -78,7 +80,7 @@ class _Point:
 
 
 def solve_many(
-    X: Any,
+    X: Rows,
     y: np.ndarray,
     cap: np.ndarray,
     n_classes: int,
@@ -184,7 +186,7 @@ class _Solver:
         return float(self.problem.cap.sum()) * rivals
 
     def _check(
-        self, duals: Lists, multipliers: np.ndarray, t: float, dtype: Any, *, exact: bool, last: bool
+        self, duals: Lists, multipliers: np.ndarray, t: float, dtype: DTypeLike, *, exact: bool, last: bool
     ) -> tuple[_Point, Lists, float]:
         """A scan: the point with its value, new lists, and the sum of the gaps of all samples.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from scipy import sparse
 
 from ..._config import get_config
+from ..._types import Rows
 from ..tuning import DEFAULT, Tuning
 
 
@@ -15,7 +14,7 @@ def dense_bytes(n_features: int, n_classes: int) -> int:
     return 8 * n_features * n_classes
 
 
-def suits(X: Any, n_classes: int, tuning: Tuning = DEFAULT) -> bool:
+def suits(X: Rows, n_classes: int, tuning: Tuning = DEFAULT) -> bool:
     """Whether these rows and so many classes are a case for `solve_many`.
 
     The other solver holds W densely: it is out of the question where that exceeds what the user allows.  Else both

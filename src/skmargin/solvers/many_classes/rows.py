@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..._core import _ext
+from ..._types import Rows
 from ..certificate import UNIT, dual_rounding
 
 
@@ -30,7 +32,7 @@ def no_lists(n: int) -> Lists:
     return Lists(np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0))
 
 
-def row_lengths(X: Any) -> np.ndarray:
+def row_lengths(X: Rows) -> np.ndarray:
     """The length of each sparse row."""
     squares = np.square(X.data, dtype=np.float64)
     row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
@@ -49,7 +51,7 @@ def half_square(squares: np.ndarray, p: float) -> float:
 class ManyRows:
     """CSR rows with features numbered by frequency (``_core/many_classes/sparse_rows.hpp``)."""
 
-    X: Any
+    X: Rows
     _held: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @cached_property
@@ -57,7 +59,7 @@ class ManyRows:
         """The length of each row."""
         return row_lengths(self.X)
 
-    def arrays(self, dtype: Any) -> Any:
+    def arrays(self, dtype: DTypeLike) -> Any:
         """Row starts, features, values of this type, feature starts, rows of the features, their own numbers."""
         char = np.dtype(dtype).char
         if char in self._held:
@@ -97,7 +99,7 @@ class ManyProblem:
         return _ext.Problem(self.y, self.cap, self.k, self.loss, top_k=self.top_k)
 
     def scan(
-        self, dtype: Any, lists: Lists, b: np.ndarray, most: int, floor: float,
+        self, dtype: DTypeLike, lists: Lists, b: np.ndarray, most: int, floor: float,
         *, first: np.ndarray | None = None, weight: np.ndarray | None = None, single: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Scores of all samples and classes (``_core/many_classes/class_scan.hpp``)."""
@@ -107,8 +109,8 @@ class ManyProblem:
         )  # fmt: skip
 
     def passes(
-        self, dtype: Any, lists: Lists, multipliers: np.ndarray, goal: float, most: int, work: float, floor: float,
-        max_drift: float, seed: int,
+        self, dtype: DTypeLike, lists: Lists, multipliers: np.ndarray, goal: float, most: int, work: float,
+        floor: float, max_drift: float, seed: int,
     ) -> dict[str, Any]:  # fmt: skip
         """Visits over the lists until the sum of the gaps is at the goal, or so many passes or flops are spent."""
         return _ext.list_passes(

@@ -16,7 +16,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...rows.arrays import Rows, moments, total_variance, with_constant
+from ..._types import Rows
+from ...rows.arrays import moments, total_variance, with_constant
 from ..blocks.newton import BlockState
 from ..blocks.passes import BlockProblem
 from ..blocks.plan import solve_in_memory, suits

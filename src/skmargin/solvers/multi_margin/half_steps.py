@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...rows.arrays import Rows
+from ..._types import Rows
 from ..dual.state import DualLists, DualState, lower_bound
 from .exact import solve_multi_margin
 from .svrg import solve_svrg

@@ -26,7 +26,8 @@ from scipy import sparse
 
 from ..._core import _ext
 from ..._runtime.progress import print_line, report
-from ...rows.arrays import Rows, core_rows
+from ..._types import Rows
+from ...rows.arrays import core_rows
 from ...rows.gram import row_blocks
 from ..dual.state import relative_gap
 from ..tuning import DEFAULT, Tuning

@@ -12,14 +12,15 @@ Both start from duals, certify a gap and return duals, so that one can go on whe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from ..._core import _ext
 from ..._runtime.threads import blas_threads
-from ...rows.arrays import Rows, core_rows, moments, suitable_storage
+from ..._types import Rows
+from ...rows.arrays import core_rows, moments, suitable_storage
 from ..dual.plan import float32_suffices, is_small, newton_step_flops, passes_flops
 from ..dual.state import GAP_FLOOR, DualLists
 from ..tuning import DEFAULT, Tuning
@@ -53,7 +54,7 @@ class LinearInner:
         self.mean = mean if problem.fit_intercept else None
         single = limits.tol >= self.tuning.common.float32_tol and not is_small(X, self.tuning)
         single = single and float32_suffices(mean, square)
-        self.dtype: Any = np.float32 if single else np.float64
+        self.dtype: DTypeLike = np.float32 if single else np.float64
         self.rows = core_rows(X, self.dtype)
         self.budget = newton_budget(X, problem, self.tuning)
         self.duals = DualLists.zero(len(problem.y))

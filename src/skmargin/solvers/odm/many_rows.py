@@ -8,10 +8,10 @@ lowers T at least as much.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from ..._types import Rows
 from ...rows.arrays import moments, total_variance
 from ..blocks.newton import BlockState
 from ..blocks.passes import BlockProblem
@@ -23,7 +23,7 @@ from .outer import Limits, OdmProblem, OdmSolution
 
 
 def solve_sample(
-    X: Any, y: np.ndarray, caps: np.ndarray, problem: BlockProblem, limits: Limits
+    X: Rows, y: np.ndarray, caps: np.ndarray, problem: BlockProblem, limits: Limits
 ) -> tuple[np.ndarray, np.ndarray]:
     """Class vectors and intercepts for some of the rows."""
     machine = OdmProblem(y, caps, problem.n_classes, problem.mu, problem.theta, problem.intercept == "free")
@@ -33,7 +33,7 @@ def solve_sample(
 
 
 def solve_many(
-    X: Any, odm: OdmProblem, limits: Limits, start: LinearPoint | None, n_jobs: int | None, verbose: int
+    X: Rows, odm: OdmProblem, limits: Limits, start: LinearPoint | None, n_jobs: int | None, verbose: int
 ) -> OdmSolution | None:
     """The solution, or None where this method does not suit."""
     (n, d), k = X.shape, odm.n_classes

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..._core import _ext
+from ..._types import Rows
 from ...rows.arrays import core_rows, with_constant
 from ...rows.kernel_rows import KernelRows
 from ..dual.state import DualLists
@@ -44,7 +45,7 @@ class _Frozen(Protocol):
 class _LinearFrozen:
     """Rows of X, dense or CSR."""
 
-    def __init__(self, X: Any, problem: OdmProblem, start: LinearPoint | None) -> None:
+    def __init__(self, X: Rows, problem: OdmProblem, start: LinearPoint | None) -> None:
         self.problem, self.d, k = problem, X.shape[1], problem.n_classes
         self.X = with_constant(X) if problem.fit_intercept else X
         self.rows = core_rows(self.X, np.float64)
@@ -141,7 +142,7 @@ def _freeze_and_minimize(problem: OdmProblem, limits: Limits, inner: _Frozen) ->
     return OdmSolution(inner.point(), np.array(objectives), gap, np.nan, n_iter, converged)
 
 
-def solve_odm_published(X: Any, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
+def solve_odm_published(X: Rows, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
     """The linear machine, from zero or from the class vectors of ``start``."""
     return _freeze_and_minimize(problem, limits, _LinearFrozen(X, problem, start))
 

@@ -12,12 +12,12 @@ each stage and the best point is kept.  Statement of the problem: outer.py.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
 
+from ..._types import Rows
 from ..dual.state import DualLists
 from .inner_linear import LinearPoint
 from .outer import Limits, OdmProblem, OdmSolution
@@ -43,7 +43,7 @@ def smoothed(problem: OdmProblem, F: np.ndarray, mu: float, tau: float) -> tuple
     return float(problem.cap @ (low * low + mu * high * high)), P
 
 
-def solve_odm_smooth(X: Any, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
+def solve_odm_smooth(X: Rows, problem: OdmProblem, limits: Limits, start: LinearPoint | None = None) -> OdmSolution:
     """The best of ``n_init`` descents: the first from ``start`` or from zero, the others from random vectors."""
     best = _descend(X, problem, limits, start)
     rng = np.random.default_rng(limits.seed)
@@ -54,7 +54,7 @@ def solve_odm_smooth(X: Any, problem: OdmProblem, limits: Limits, start: LinearP
     return best
 
 
-def _descend(X: Any, problem: OdmProblem, limits: Limits, start: LinearPoint | None) -> OdmSolution:
+def _descend(X: Rows, problem: OdmProblem, limits: Limits, start: LinearPoint | None) -> OdmSolution:
     smooth = _Smoothed(X, problem)
     theta = smooth.vector(start)
     stages = [(problem.mu, tau) for tau in TEMPERATURES]
@@ -79,7 +79,7 @@ class _Smoothed:
     Centred features change the intercept only; sparse rows stay as they are.
     """
 
-    def __init__(self, X: Any, problem: OdmProblem) -> None:
+    def __init__(self, X: Rows, problem: OdmProblem) -> None:
         self.problem = problem
         self.k, self.d = problem.n_classes, X.shape[1]
         self.size = self.k * self.d

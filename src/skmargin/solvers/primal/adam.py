@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._runtime.progress import print_line, report
+from ..._types import Rows
 from ...losses import SmoothLoss
 from ...regularizers import SmoothPenalty
 from .driver import PrimalState
@@ -39,7 +40,7 @@ class AdamState:
 
 def adam_epoch(
     state: AdamState,
-    X: Any,
+    X: Rows,
     y: np.ndarray,
     weight: np.ndarray,
     loss: SmoothLoss,
@@ -78,7 +79,7 @@ def adam_epoch(
 
 
 def _batches(
-    X: Any, y: np.ndarray, weight: np.ndarray, batch_size: int | None, rng: np.random.RandomState
+    X: Rows, y: np.ndarray, weight: np.ndarray, batch_size: int | None, rng: np.random.RandomState
 ) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
     """Rows, labels and weights of one batch after the other."""
     if batch_size is None:

@@ -11,9 +11,9 @@ problem itself.  So it is for some of the rows: the folds of a search share one 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy.linalg import lapack, solve_triangular
 
 from ..._runtime.shared_rows import converted_whole
@@ -39,7 +39,7 @@ class GramFactor:
         return solve_triangular(self.L, scores, lower=True, check_finite=False)
 
 
-def pivoted(K: np.ndarray, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray]:
+def pivoted(K: np.ndarray, dtype: DTypeLike = np.float64) -> tuple[np.ndarray, np.ndarray]:
     """``R`` and the pivot rows of a matrix, which is overwritten; its numbers have the rounding of this type.
 
     The rounding of a number of K grows with the lengths of its two rows.  Between rows of one length, which are what is
@@ -66,7 +66,7 @@ def pivoted(K: np.ndarray, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndar
     return R, order[:rank]
 
 
-def factorise(K: np.ndarray, dtype: Any = np.float64) -> GramFactor:
+def factorise(K: np.ndarray, dtype: DTypeLike = np.float64) -> GramFactor:
     """Factor of a positive semi-definite matrix, which is overwritten; its numbers have the rounding of this type.
 
     Only rounding is cut: a weak penalty makes use of every direction, and no bound sees one that is gone.

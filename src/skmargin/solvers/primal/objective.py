@@ -17,10 +17,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..._core import _ext
 from ..._numbers import WITH_SQUARE
 from ..._runtime.shared_rows import window
+from ..._types import Rows
 from ...losses import Own, SmoothLoss
 from ...regularizers import SmoothPenalty
 from ...rows.gram import row_blocks, squared_norms
@@ -68,7 +70,7 @@ class PrimalObjective:
 
     def __init__(
         self,
-        X: Any,
+        X: Rows,
         y: np.ndarray,
         weight: np.ndarray,
         n_classes: int,
@@ -98,7 +100,7 @@ class PrimalObjective:
         other.loss, other.penalty = loss, penalty
         return other
 
-    def astype(self, dtype: Any) -> PrimalObjective:
+    def astype(self, dtype: DTypeLike) -> PrimalObjective:
         """The same problem with rows and parameters in another precision."""
         other = copy.copy(self)
         other.rows, other.centre = self.rows.astype(dtype), self.centre.astype(dtype)

@@ -8,10 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from ..._runtime.shared_rows import converted, window
 from ..._runtime.threads import on_threads, thread_count
+from ..._types import Rows
 from ..tuning import DEFAULT, Tuning
 
 Map = Callable[[np.ndarray], np.ndarray]
@@ -31,9 +33,9 @@ class RowProducts:
 
     def __init__(
         self,
-        X: Any,
+        X: Rows,
         kept: np.ndarray | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         tuning: Tuning = DEFAULT,
         n_jobs: int | None = 1,
     ) -> None:
@@ -58,7 +60,7 @@ class RowProducts:
     def _transposed(self) -> RowProducts:
         return RowProducts(self.X.T.tocsr(), dtype=self.dtype, tuning=self.tuning, n_jobs=self.n_jobs)
 
-    def astype(self, dtype: Any) -> RowProducts:
+    def astype(self, dtype: DTypeLike) -> RowProducts:
         """All rows in another precision (shared where the rows are shared)."""
         if np.result_type(self.X, dtype) == dtype:
             return RowProducts(self.X, dtype=dtype, tuning=self.tuning, n_jobs=self.n_jobs)
@@ -125,7 +127,7 @@ class RowProducts:
         found = self._run(block, _blocks(len(parts), self._work(W.shape[1]) // self.tuning.common.pass_work))
         return _total(G for G, _ in found), _total(total for _, total in found).astype(W.dtype)
 
-    def gram(self, centre: np.ndarray, dtype: Any = None) -> np.ndarray:
+    def gram(self, centre: np.ndarray, dtype: DTypeLike | None = None) -> np.ndarray:
         """Inner products of the rows, all less ``centre``, in this number type or in that of the rows."""
         n, d = self.shape
         kept = slice(None) if self.kept is None else self.kept
@@ -187,7 +189,7 @@ class RowProducts:
                 yield part, buffer[:n]
 
 
-def _times(X: Any, W: np.ndarray, out: np.ndarray) -> None:
+def _times(X: Rows, W: np.ndarray, out: np.ndarray) -> None:
     if sparse.issparse(X):
         out[:] = X @ W
     else:

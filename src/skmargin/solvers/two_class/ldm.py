@@ -42,7 +42,8 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ..._core import _ext
-from ...rows.arrays import Rows, core_rows
+from ..._types import Rows
+from ...rows.arrays import core_rows
 from ...rows.gram import inner_products, refuse_indefinite, row_blocks
 from ..certificate import NEGLIGIBLE
 from ..tuning import DEFAULT, Tuning

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...rows.arrays import Rows
+from ..._types import Rows
 from ...rows.gram import row_blocks, squared_norms
 from ..certificate import NEGLIGIBLE, UNIT
 from .row_sources import products

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.sparse.linalg import LinearOperator, cg, lsmr
 
+from ..._types import Rows
 from .lapack import cholesky, cholesky_solve
 from .ridge_condensed import solutions_features, solutions_kernel
 from .ridge_spectrum import (
@@ -185,7 +186,7 @@ def iterate_features(
         return np.append(out, v.sum()) if penalised else out
 
     out = []
-    X: Any = [None] * Y.shape[1]
+    X: Rows = [None] * Y.shape[1]
     n_unknown = N + penalised
     nothing = np.zeros(n_unknown)
     for s in strengths:

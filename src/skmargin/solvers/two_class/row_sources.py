@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from ...rows.arrays import Rows
+from ..._types import Rows
 from ...rows.gram import row_blocks, squared_norms
 from ..tuning import DEFAULT, Tuning
 

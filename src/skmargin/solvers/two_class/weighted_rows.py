@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...rows.arrays import Rows
+from ..._types import Rows
 from ..tuning import DEFAULT, Tuning
 from .lapack import triangular_rows
 from .ridge_spectrum import dense, scale_rows
