@@ -218,6 +218,7 @@ def _curves(panel: Any, rows: list[dict[str, Any]], name: str) -> None:
         label = NAMES.get(row["solver"], row["solver"])
         panel.loglog(*zip(*points, strict=True), "o-", markersize=3, color=COLOURS[row["solver"]], label=label)
     panel.set(title=name, xlabel="processor seconds")
+    panel.xaxis.set_minor_formatter("")
 
 
 if __name__ == "__main__":
