@@ -109,28 +109,26 @@ struct KernelAscentTuning {
 struct NewtonTuning {
     // relative gap of the stages of the continuation before the last (by hand; not measured)
     double stage_tol = 3e-2;
-    // passes of block ascent before the first step (by hand; half 0.99 (1.2), twice 0.99 (1.1))
+    // passes of block ascent before the first step (by hand; not measured)
     int start_passes = 8;
-    // first sigma times the cap for unbounded duals (by hand; not measured)
+    // first sigma times the cap for unbounded duals; from a start over `smoother` (by hand; not measured)
     double squared_sigma = 0.5;
-    // width of the working set, in units of the last move of the scores (by hand; half 1.01 (1.3), twice 0.99 (1.0))
+    // width of the working set, in units of the last move of the scores (by hand; not measured)
     double working_set_width = 3;
     // factor of that width after it was too small (by hand; not measured)
     double widen = 5;
-    // Newton steps for one working set (by hand; half 0.98 (1.0), twice 1.00 (1.0))
+    // Newton steps for one working set; after twice as many the centre moves (by hand; not measured)
     int max_inner = 20;
-    // inner gap / proximal terms, or target, at which an inner problem is solved (by hand; half 0.99 (1.1), twice
-    // 0.98 (1.0))
+    // inner gap / proximal terms at which an inner problem is solved; half of it / target (by hand; not measured)
     double inner_gap = 0.1;
     // factor of sigma after an inner problem that took up to 5 steps (by hand; not measured)
     double sharpen_fast = 0.09;
-    // the same after up to 14 (by hand; half 1.06 (1.6), twice 0.99 (1.5))
+    // the same after up to 14 (by hand; not measured)
     double sharpen = 0.3;
     // the same after up to 25 (by hand; not measured)
     double sharpen_slow = 0.55;
-    // by how much an easier problem is easier: the factor of sigma after steps from kink to kink, that of the caps from
-    // one stage of the continuation to the next, and what a start of a tenth of the gap is spared (by hand; not
-    // measured)
+    // by how much an easier problem is easier: sigma after steps from kink to kink, the caps of the first stage, the
+    // proximal weight of the intercept; a relative gap below its inverse needs no continuation (by hand; not measured)
     double smoother = 10;
 };
 
